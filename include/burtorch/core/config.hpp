@@ -1,0 +1,37 @@
+// Compile-time configuration, as a template argument: two configurations can live in one program, and what is
+// switched off costs nothing. The defaults come from the build (-DBURTORCH_NAMES=0, -DBURTORCH_CHECKS=1), so a
+// program changes its configuration without a change in its source (paper F.9.7).
+#pragma once
+
+#ifdef __FAST_MATH__
+#error "BurTorch needs IEEE arithmetic: -ffast-math deletes isnan and reorders sums. Build without it."
+#endif
+
+#ifndef BURTORCH_NAMES
+#define BURTORCH_NAMES 1
+#endif
+
+#ifndef BURTORCH_CHECKS
+#ifdef NDEBUG
+#define BURTORCH_CHECKS 0
+#else
+#define BURTORCH_CHECKS 1
+#endif
+#endif
+
+// Operators must dissolve into the caller, where the compiler sees a whole expression; left to itself it stops
+// inlining after a few of them and every node then costs a call and a trip through memory.
+#define BURTORCH_INLINE [[gnu::always_inline]] inline
+
+namespace burtorch {
+
+struct Config {
+  /// Nodes may carry a name. Off: naming calls compile to nothing.
+  bool names = true;
+  /// Handles know their tape and their age, so that a foreign or stale handle is reported. Off: a handle is 4 bytes.
+  bool checks = false;
+};
+
+inline constexpr Config defaultConfig{.names = BURTORCH_NAMES != 0, .checks = BURTORCH_CHECKS != 0};
+
+}  // namespace burtorch

@@ -1,0 +1,82 @@
+// An instruction of the tape: one 64-bit word, opcode and two 28-bit operands. What an operand means depends on the
+// operator's arity:
+//   leaf      b: how many                       unary   a: node
+//   binary    a, b: nodes                       constant  a: node, b: where its constant lies among the words
+//   varying, pair, block   a: where its lists lie among the words, b: how many elements each has
+// Where the results go is not stored. Results are appended in the order of the instructions, one scalar each (leaf and
+// block: b scalars), so whoever walks the tape knows. A node costs 8 bytes besides its value and gradient.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "list.hpp"
+#include "scalar.hpp"
+
+namespace burtorch {
+
+using Opcode = std::uint8_t;
+
+class Instruction {
+ public:
+  // Not uint64_t: on common platforms that is the type of the tape's counters, and a compiler that must assume that
+  // storing an instruction changes a counter reloads the counter after every node.
+  using Word = unsigned long long;
+
+  constexpr Instruction() = default;
+  constexpr Instruction(Opcode op, Index a, Index b) : word_(op | (Word{a} << 8) | (Word{b} << (8 + indexBits))) {}
+
+  constexpr Opcode op() const { return static_cast<Opcode>(word_); }
+  constexpr Index a() const { return static_cast<Index>(word_ >> 8) & static_cast<Index>(maxIndex); }
+  constexpr Index b() const { return static_cast<Index>(word_ >> (8 + indexBits)); }
+
+ private:
+  Word word_;
+};
+static_assert(sizeof(Instruction) == 8);
+
+/// What is known of an operator at run time.
+struct OpInfo {
+  std::string_view name, opcode, formula;
+  Arity arity;
+  bool hasBias = false;
+
+  constexpr bool writesMany() const { return arity == Arity::leaf || arity == Arity::block; }
+};
+
+/// An operator of the user's own may leave out opcode and formula.
+template <class Op>
+constexpr OpInfo infoOf() {
+  OpInfo info{.name = Op::name, .opcode = Op::name, .formula = Op::name, .arity = Op::arity};
+  if constexpr (requires { Op::opcode; }) info.opcode = Op::opcode;
+  if constexpr (requires { Op::formula; }) info.formula = Op::formula;
+  if constexpr (Op::arity == Arity::pair) info.hasBias = Op::hasBias;
+  return info;
+}
+
+/// Calls `visit(node)` for every operand of an instruction, in order; a node that is used twice comes twice.
+template <class Visit>
+void forEachOperand(Instruction instruction, const OpInfo& info, const Index* words, Visit visit) {
+  const auto visitList = [&](const ListShape& list) {
+    ListWalker walker(list);
+    for (std::size_t i = 0; i < list.count; ++i) visit(static_cast<Index>(walker.next(1).first));
+  };
+  switch (info.arity) {
+    case Arity::leaf: return;
+    case Arity::unary:
+    case Arity::constant: return visit(instruction.a());
+    case Arity::binary: visit(instruction.a()); return visit(instruction.b());
+    case Arity::varying:
+    case Arity::block: return visitList(ListShape::decode(words + instruction.a(), instruction.b()));
+    case Arity::pair: {
+      const Index* at = words + instruction.a() + (info.hasBias ? 1 : 0);
+      const ListShape xs = ListShape::decode(at, instruction.b());
+      visitList(xs);
+      visitList(ListShape::decode(at + xs.wordCount(), instruction.b()));
+      if (info.hasBias) visit(words[instruction.a()]);
+      return;
+    }
+  }
+}
+
+}  // namespace burtorch

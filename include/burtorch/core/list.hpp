@@ -1,0 +1,158 @@
+// Lists of scalars, as varying operators read and write them: side by side, with a stride, as a list of ranges, or
+// scattered. Whatever the form, elements come in blocks and in order, so a sum has the same bits in every form.
+//
+// On a tape a list is a few 32-bit words; the top 4 bits of the first say the form, the low 28 its first number:
+//   contiguous [first]   strided [first, stride]   ranges [how many, first, count, first, count, ...]
+//   scattered  [0, index, index, ...]
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace burtorch {
+
+using Index = std::uint32_t;
+
+/// Node indices and counts have 28 bits: an instruction (tape.hpp) is one 64-bit word.
+inline constexpr unsigned indexBits = 28;
+inline constexpr std::size_t maxIndex = (std::size_t{1} << indexBits) - 1;
+
+enum class ListForm : Index { contiguous, strided, ranges, scattered };
+
+constexpr Index listHead(ListForm form, Index low) { return (static_cast<Index>(form) << indexBits) | low; }
+
+/// Where a list lies in its array. Knows nothing of the numbers themselves.
+struct ListShape {
+  ListForm form = ListForm::contiguous;
+  Index first = 0;                 // contiguous, strided; ranges: how many
+  std::int32_t stride = 1;         // strided
+  const Index* words = nullptr;    // ranges, scattered: what follows the head
+  std::size_t count = 0;
+
+  static constexpr ListShape contiguous(std::size_t count) { return {.count = count}; }
+
+  static ListShape decode(const Index* words, std::size_t count) {
+    const auto form = static_cast<ListForm>(words[0] >> indexBits);
+    const Index low = words[0] & static_cast<Index>(maxIndex);
+    const auto stride = form == ListForm::strided ? static_cast<std::int32_t>(words[1]) : 1;
+    return {.form = form, .first = low, .stride = stride, .words = words + 1, .count = count};
+  }
+
+  /// How many words the list takes on the tape.
+  std::size_t wordCount() const {
+    switch (form) {
+      case ListForm::contiguous: return 1;
+      case ListForm::strided: return 2;
+      case ListForm::ranges: return 1 + 2 * std::size_t{first};
+      case ListForm::scattered: return 1 + count;
+    }
+    return 0;
+  }
+};
+
+/// Walks a list in runs of neighbours: `next(n)` says where the next at most n elements lie side by side.
+class ListWalker {
+ public:
+  explicit ListWalker(const ListShape& shape) : shape_(shape) {}
+
+  struct Run {
+    std::size_t first, count;
+  };
+
+  Run next(std::size_t wanted) {
+    switch (shape_.form) {
+      case ListForm::contiguous: return take(shape_.first + position_, wanted);
+      case ListForm::strided: {
+        const auto offset = static_cast<std::int64_t>(position_) * shape_.stride;
+        return take(static_cast<std::size_t>(shape_.first + offset), 1);
+      }
+      case ListForm::scattered: return take(shape_.words[position_], 1);
+      case ListForm::ranges: break;
+    }
+    while (shape_.words[2 * range_ + 1] == inRange_) {
+      ++range_;
+      inRange_ = 0;
+    }
+    const std::size_t left = shape_.words[2 * range_ + 1] - inRange_;
+    const Run run = take(shape_.words[2 * range_] + inRange_, wanted < left ? wanted : left);
+    inRange_ += run.count;
+    return run;
+  }
+
+ private:
+  Run take(std::size_t first, std::size_t count) {
+    position_ += count;
+    return {first, count};
+  }
+
+  ListShape shape_;
+  std::size_t position_ = 0;
+  std::size_t range_ = 0, inRange_ = 0;
+};
+
+/// Walks a list from its end, one element at a time.
+class ListBackwards {
+ public:
+  explicit ListBackwards(const ListShape& shape)
+      : shape_(shape), left_(shape.count), range_(shape.form == ListForm::ranges ? shape.first : 0) {}
+
+  std::size_t next() {
+    --left_;
+    switch (shape_.form) {
+      case ListForm::contiguous: return shape_.first + left_;
+      case ListForm::strided:
+        return static_cast<std::size_t>(shape_.first + static_cast<std::int64_t>(left_) * shape_.stride);
+      case ListForm::scattered: return shape_.words[left_];
+      case ListForm::ranges: break;
+    }
+    while (inRange_ == 0) inRange_ = shape_.words[2 * --range_ + 1];
+    return shape_.words[2 * range_] + --inRange_;
+  }
+
+ private:
+  ListShape shape_;
+  std::size_t left_, range_, inRange_ = 0;
+};
+
+/// The numbers of a list, to read.
+template <class T>
+struct List {
+  const T* base;
+  ListShape shape;
+
+  std::size_t size() const { return shape.count; }
+};
+
+/// The gradients of a list, to add to.
+template <class T>
+struct GradientList {
+  T* base;
+  ListShape shape;
+
+  std::size_t size() const { return shape.count; }
+};
+
+/// Reads a list front to back in blocks.
+template <class T>
+class ListReader {
+ public:
+  explicit ListReader(const List<T>& list) : base_(list.base), walker_(list.shape) {}
+
+  /// The next `count` elements: in place where they are neighbours, otherwise gathered into `buffer`.
+  const T* next(std::size_t count, T* buffer) {
+    auto run = walker_.next(count);
+    if (run.count == count) return base_ + run.first;
+    for (std::size_t filled = 0;;) {
+      for (std::size_t i = 0; i < run.count; ++i) buffer[filled + i] = base_[run.first + i];
+      filled += run.count;
+      if (filled == count) return buffer;
+      run = walker_.next(count - filled);
+    }
+  }
+
+ private:
+  const T* base_;
+  ListWalker walker_;
+};
+
+}  // namespace burtorch

@@ -1,0 +1,255 @@
+// The reverse sweep. Nodes are appended after their operands, so walking the instructions backwards is already a
+// topological order: no sort, no visited set, no recursion. Cost: one pass over what lies below the root; memory: none.
+//
+// A node that the root does not depend on has gradient 0 and passes on zeros, which changes nothing, unless its slope
+// is infinite: 0 * inf = NaN. PyTorch passes that NaN on from a node that was reached with gradient 0, and passes
+// nothing on from a node that was never reached. So does this sweep: where a NaN comes out of a zero, it goes on with
+// the careful walk, which knows exactly what was reached. Ordinary graphs never go there and never pay for it.
+#pragma once
+
+#include "tape.hpp"
+
+namespace burtorch {
+
+/// The constant of an instruction.
+template <class T>
+PlainOf<T> constantAt(const Index* words, Index at) {
+  PlainOf<T> constant;
+  std::memcpy(&constant, words + at, sizeof constant);
+  return constant;
+}
+
+/// What a scalar operator passes to its operands when `g` arrives at `node`. One or two numbers.
+template <class Op, class T>
+struct Slopes {
+  static constexpr bool isPair = Op::arity == Arity::binary;
+  T x, y;
+
+  BURTORCH_INLINE Slopes(const T* v, const Index* words, Instruction code, Index node, T g) {
+    if constexpr (Op::arity == Arity::unary) {
+      x = Op::slope(g, v[code.a()], v[node]);
+    } else if constexpr (Op::arity == Arity::constant) {
+      x = Op::slope(g, v[code.a()], constantAt<T>(words, code.b()), v[node]);
+    } else {
+      x = Op::slopeX(g, v[code.a()], v[code.b()], v[node]);
+      y = Op::slopeY(g, v[code.a()], v[code.b()], v[node]);
+    }
+  }
+
+  /// Whether the slope depends on values at all; a constant slope (x + y) never makes a NaN out of a zero.
+  static constexpr bool readValues() {
+    if constexpr (Op::arity == Arity::unary) return !requires(T g, Unread u) { Op::slope(g, u, u); };
+    else if constexpr (Op::arity == Arity::constant) return !requires(T g, Unread u) { Op::slope(g, u, 1.0, u); };
+    else return !requires(T g, Unread u) { Op::slopeX(g, u, u, u); Op::slopeY(g, u, u, u); };
+  }
+  BURTORCH_INLINE bool hasNan() const {
+    if constexpr (!readValues()) return false;
+    else if constexpr (isPair) return ScalarTraits<T>::isNan(x) || ScalarTraits<T>::isNan(y);
+    else return ScalarTraits<T>::isNan(x);
+  }
+};
+
+template <class Op>
+inline constexpr bool isScalarOp = Op::arity == Arity::unary || Op::arity == Arity::binary || Op::arity == Arity::constant;
+
+/// Passes the gradient of one instruction on to its operands; `last` is the last scalar that it wrote. Answers false,
+/// and passes nothing on, if a NaN would come out of a zero and the node is not known to be reached.
+template <class Op, class T>
+[[gnu::noinline]] bool pull(Frame<T> frame, Instruction code, Index last, bool isReached) {
+  const T g = frame.gradients[last];
+  const auto values = [&](const ListShape& shape) { return List<T>{frame.values, shape}; };
+  const auto gradients = [&](const ListShape& shape) { return GradientList<T>{frame.gradients, shape}; };
+  if constexpr (Op::arity == Arity::leaf) {
+    return true;
+  } else if constexpr (isScalarOp<Op>) {
+    const Slopes<Op, T> slopes(frame.values, frame.words, code, last, g);
+    if (slopes.hasNan() && ScalarTraits<T>::isZero(g) && !isReached) return false;
+    frame.gradients[code.a()] = frame.gradients[code.a()] + slopes.x;
+    if constexpr (slopes.isPair) frame.gradients[code.b()] = frame.gradients[code.b()] + slopes.y;
+    return true;
+  } else {
+    if (!isReached) {
+      // If the results are finite, so were the operands of the library's own list operators, and then zeros arriving
+      // here are only zeros further down.
+      const Index count = Op::arity == Arity::block ? code.b() : 1;
+      bool isZero = true, isFinite = OpList::contains<Op>;
+      for (Index node = last + 1 - count; node <= last; ++node) {
+        isZero = isZero && ScalarTraits<T>::isZero(frame.gradients[node]);
+        isFinite = isFinite && ScalarTraits<T>::isFinite(frame.values[node]);
+      }
+      if (isZero) return isFinite;
+    }
+    const Index* at = frame.words + code.a();
+    if constexpr (Op::arity == Arity::pair) {
+      if constexpr (Op::hasBias) {
+        frame.gradients[at[0]] = frame.gradients[at[0]] + g;
+        ++at;
+      }
+      const auto xs = ListShape::decode(at, code.b());
+      const auto ys = ListShape::decode(at + xs.wordCount(), code.b());
+      Op::slope(g, values(xs), values(ys), gradients(xs), gradients(ys));
+    } else {
+      const auto xs = ListShape::decode(at, code.b());
+      const Index first = last + 1 - code.b();
+      if constexpr (Op::arity == Arity::block)
+        Op::slope(frame.gradients + first, values(xs), frame.values + first, gradients(xs));
+      else if constexpr (Op::takesIndex)
+        Op::slope(g, values(xs), frame.values[last], gradients(xs), std::size_t{at[xs.wordCount()]});
+      else
+        Op::slope(g, values(xs), frame.values[last], gradients(xs));
+    }
+    return true;
+  }
+}
+
+/// A user's operator needs no opcode of its own: the tape keeps a pointer to this.
+template <class Op, class T>
+inline constexpr UserOp<T> userOpOf{infoOf<Op>(), &pull<Op, T>};
+
+template <class Op, class T, Config C>
+BURTORCH_INLINE Opcode opcodeOn([[maybe_unused]] Tape<T, C>& tape) {
+  if constexpr (OpList::contains<Op>) return OpList::indexOf<Op>();
+  else return tape.userOpcode(&userOpOf<Op, T>);
+}
+
+template <class T, Config C>
+class Sweep {
+  using Traits = ScalarTraits<T>;
+  using Position = typename Tape<T, C>::Position;
+
+ public:
+  explicit Sweep(Tape<T, C>& tape) : tape_(tape) {}
+
+  /// Forgets what an earlier sweep left at inner nodes; leaves keep theirs and accumulate.
+  BURTORCH_INLINE void clearInner() {
+    if (tape_.sweptCode() > tape_.leadingLeaves()) [[unlikely]] clearSwept();
+  }
+
+  /// Adds a seed at a root.
+  BURTORCH_INLINE T seed(Index root, T seed) {
+    T* gradients = tape_.frame().gradients;
+    return gradients[root] = gradients[root] + seed;
+  }
+
+  /// Sweeps from the instruction at `root`, where `g` has arrived, downwards. The seeds are in place, the other inner
+  /// gradients are zero. `otherRoots` have seeds too.
+  BURTORCH_INLINE void run(Position root, T g, std::span<const Index> otherRoots = {}) {
+    const Instruction* stoppedAt = runFast(tape_, root.instruction, root.last, g);
+    if (stoppedAt != nullptr) [[unlikely]]
+      runCarefully(root, otherRoots, static_cast<std::size_t>(stoppedAt - tape_.code()));
+  }
+
+  /// Visits only what the roots depend on. `isReached(node)` and `setReached(node)` keep the books; instructions above
+  /// `resume` have passed their gradients on already.
+  template <class IsReached, class SetReached>
+  void runReached(Position root, std::size_t resume, IsReached isReached, SetReached setReached) {
+    walk(root, [&](Instruction code, const OpInfo& info, Index first, Index last, std::size_t k) {
+      bool isNeeded = false;
+      for (Index node = first; node <= last; ++node) isNeeded = isNeeded || isReached(node);
+      if (!isNeeded) return;
+      if (k <= resume) pullFunction(code.op())(tape_.frame(), code, last, true);
+      forEachOperand(code, info, tape_.words(), setReached);
+    });
+  }
+
+ private:
+  /// Answers where a NaN came out of a zero, or nullptr if all is done.
+  [[gnu::noinline]] static const Instruction* runFast(const Tape<T, C>& tape, std::size_t root, Index last, T g) {
+    // Three pointers, not a Frame: they must stay in registers across the calls below.
+    const T* const values = tape.frame().values;
+    T* const gradients = tape.frame().gradients;
+    const Index* const words = tape.frame().words;
+    const Instruction* const stop = tape.code() + tape.leadingLeaves();
+    const Instruction* code = tape.code() + root + 1;
+    bool goesOn = true;
+    // The gradient of the node at hand, g, is carried in a register: most nodes feed the very next one down, and a
+    // number that goes through memory is back only some nine cycles later.
+    while (code > stop) {
+      const Instruction here = *--code;
+      auto step = [&]<class Op>() __attribute__((always_inline)) {
+        if constexpr (isScalarOp<Op>) {
+          const Index below = last - 1;
+          T next = gradients[below];
+          const Slopes<Op, T> slopes(values, words, here, last, g);
+          if (slopes.hasNan() && Traits::isZero(g)) [[unlikely]] {
+            goesOn = false;
+            return;
+          }
+          const T x = gradients[here.a()] + slopes.x;
+          gradients[here.a()] = x;
+          if constexpr (slopes.isPair) {
+            const T y = gradients[here.b()] + slopes.y;
+            gradients[here.b()] = y;
+            if (here.b() == below) next = y;
+            else if (here.a() == below) next = x;
+          } else if (here.a() == below) {
+            next = x;
+          }
+          last = below;
+          g = next;
+        } else {
+          if constexpr (Op::arity != Arity::leaf) goesOn = pull<Op, T>({values, gradients, words}, here, last, false);
+          last -= OpList::infos[OpList::indexOf<Op>()].writesMany() ? here.b() : 1;
+          g = gradients[last];
+        }
+      };
+      if (!OpList::visitAt(here.op(), step)) {
+        goesOn = tape.userOp(here.op())->pull({values, gradients, words}, here, last, false);
+        g = gradients[--last];
+      }
+      if (!goesOn) [[unlikely]] return code;
+    }
+    return nullptr;
+  }
+
+  [[gnu::noinline]] void clearSwept() {
+    walk(tape_.at(tape_.sweptCode() - 1), [&](Instruction, const OpInfo& info, Index first, Index last) {
+      if (info.arity == Arity::leaf) return;
+      for (Index node = first; node <= last; ++node) tape_.frame().gradients[node] = T{0};
+    });
+  }
+
+  /// Continues a sweep with exact knowledge of what was reached, written into the sign of the zeros: -0 is "never".
+  [[gnu::cold, gnu::noinline]] void runCarefully(Position root, std::span<const Index> otherRoots, std::size_t resume) {
+    T* g = tape_.frame().gradients;
+    const auto setReached = [g](Index node) {
+      if (Traits::isUnreached(g[node])) g[node] = T{0};
+    };
+    walk(root, [&](Instruction, const OpInfo& info, Index first, Index last) {
+      if (info.arity == Arity::leaf) return;
+      for (Index node = first; node <= last; ++node)
+        if (Traits::isZero(g[node])) g[node] = Traits::unreached();
+    });
+    setReached(root.last);
+    for (Index node : otherRoots) setReached(node);
+    runReached(root, resume, [g](Index node) { return !Traits::isUnreached(g[node]); }, setReached);
+  }
+
+  using Pull = bool (*)(Frame<T>, Instruction, Index, bool);
+  Pull pullFunction(Opcode op) const {
+    static constexpr auto table = []<class... Ops>(TypeList<Ops...>) {
+      return std::array<Pull, sizeof...(Ops)>{&pull<Ops, T>...};
+    }(OpList{});
+    return op < firstUserOpcode ? table[op] : tape_.userOp(op)->pull;
+  }
+
+  /// Calls `visit(instruction, info, first, last[, k])` for every instruction from `from` down to the leading leaves.
+  template <class Visit>
+  void walk(Position from, Visit visit) {
+    Index last = from.last;
+    for (std::size_t k = from.instruction + 1; k-- > tape_.leadingLeaves();) {
+      const Instruction code = tape_.code()[k];
+      const OpInfo& info = tape_.infoOf(code.op());
+      const Index first = last + 1 - (info.writesMany() ? code.b() : 1);
+      if constexpr (std::is_invocable_v<Visit, Instruction, const OpInfo&, Index, Index, std::size_t>)
+        visit(code, info, first, last, k);
+      else
+        visit(code, info, first, last);
+      last = first - 1;
+    }
+  }
+
+  Tape<T, C>& tape_;
+};
+
+}  // namespace burtorch

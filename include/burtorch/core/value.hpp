@@ -1,0 +1,156 @@
+// Value: a number that remembers how it was made. Every operator on it appends one node to the current tape.
+// Range: neighbouring nodes as one thing (parameters, a layer's outputs), whose elements are Values.
+#pragma once
+
+#include <compare>
+#include <initializer_list>
+#include <iterator>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include "sweep.hpp"
+
+namespace burtorch {
+
+template <class T, Config C>
+class Value {
+ public:
+  using Scalar = T;
+
+  /// Refers to nothing yet; to be assigned before it is used.
+  Value() = default;
+  /// A leaf on the current tape.
+  Value(T number) : handle_(Tape<T, C>::withRoom().appendLeaf(number)) {}
+  Value(T number, std::string_view name) : Value(number) { setName(name); }
+  explicit Value(Handle<C> handle) : handle_(handle) {}
+
+  T dataCopy() const { return tape().values()[index()]; }
+  T gradCopy() const { return tape().gradients()[index()]; }
+  /// Changes the number at this node. Nodes that were computed from it keep theirs.
+  void setData(T number) { tape().values()[index()] = number; }
+  void setGrad(T gradient) { tape().gradients()[index()] = gradient; }
+
+  void setName(std::string_view name) {
+    if constexpr (C.names) tape().setName(index(), name);
+  }
+  std::string_view name() const { return tape().nameOf(index()); }
+
+  /// The node's index into the tape's values and gradients.
+  Index sysGetRawNodeIndex() const { return index(); }
+  const Handle<C>& handle() const { return handle_; }
+
+  friend bool operator==(const Value& x, const Value& y) { return x.dataCopy() == y.dataCopy(); }
+  friend auto operator<=>(const Value& x, const Value& y) { return x.dataCopy() <=> y.dataCopy(); }
+  template <Plain N>
+  friend bool operator==(const Value& x, N y) { return x.dataCopy() == static_cast<PlainOf<T>>(y); }
+  template <Plain N>
+  friend auto operator<=>(const Value& x, N y) { return x.dataCopy() <=> static_cast<PlainOf<T>>(y); }
+
+ private:
+  static Tape<T, C>& tape() { return *currentTapeSlot<T, C>; }
+  Index index() const { return tape().indexOf(handle_); }
+
+  Handle<C> handle_;
+};
+
+template <std::floating_point T>
+Value(T) -> Value<T>;
+template <std::floating_point T>
+Value(T, std::string_view) -> Value<T>;
+template <std::integral N>
+Value(N) -> Value<double>;
+
+/// `count` nodes from `first` on, `stride` apart.
+template <class T, Config C>
+class Range {
+ public:
+  using Element = Value<T, C>;
+
+  Range() = default;
+  Range(Handle<C> first, std::size_t count, std::int32_t stride = 1)
+      : first_(first), count_(static_cast<Index>(count)), stride_(stride) {}
+
+  std::size_t size() const { return count_; }
+  std::int32_t stride() const { return stride_; }
+  Index first() const { return currentTape<T, C>().indexOf(first_); }
+
+  Element operator[](std::size_t i) const {
+    if constexpr (C.checks)
+      if (i >= count_) fail("element %zu of a range of %u is asked for", i, count_);
+    return Element(currentTape<T, C>().handleOf(at(i)));
+  }
+  Range subrange(std::size_t from, std::size_t count) const { return every(from, count, 1); }
+  /// Elements from, from + step, ...: a column of a matrix, or the reverse with a negative step.
+  Range every(std::size_t from, std::size_t count, std::int32_t step) const {
+    if (count == 0) return {};
+    const auto end = static_cast<std::int64_t>(from) + static_cast<std::int64_t>(count - 1) * step;
+    if (from >= count_ || end < 0 || end >= static_cast<std::int64_t>(count_))
+      fail("elements %zu to %lld of a range of %u are asked for", from, static_cast<long long>(end), count_);
+    return {currentTape<T, C>().handleOf(at(from)), count, step * stride_};
+  }
+
+  /// The numbers and their gradients, where they lie side by side (stride 1).
+  std::span<T> values() const { return slice(currentTape<T, C>().values()); }
+  std::span<T> gradients() const { return slice(currentTape<T, C>().gradients()); }
+
+ private:
+  Index at(std::size_t i) const {
+    return static_cast<Index>(static_cast<std::int64_t>(first()) + static_cast<std::int64_t>(i) * stride_);
+  }
+  std::span<T> slice(std::span<T> all) const {
+    if (count_ == 0) return {};
+    if (stride_ != 1) fail("a range with stride %d has no contiguous span", stride_);
+    return all.subspan(first(), count_);
+  }
+
+  Handle<C> first_;
+  Index count_ = 0;
+  std::int32_t stride_ = 1;
+};
+
+template <class T, Config C>
+Range<T, C> Tape<T, C>::leaves(std::span<const T> values) {
+  Range<T, C> block = leaves(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) this->values_.data()[block.first() + i] = values[i];
+  return block;
+}
+template <class T, Config C>
+Range<T, C> Tape<T, C>::leaves(std::size_t count, T value) {
+  if (count == 0) return {};
+  ensure({count, 1, 0});
+  const std::size_t first = size();
+  T* at = appendBlock(OpList::indexOf<ops::Leaf>(), 0, count);
+  for (std::size_t i = 0; i < count; ++i) at[i] = value;
+  return {handleOf(static_cast<Index>(first)), count};
+}
+
+/// How operators act on a Value: they compute the number and append the node.
+template <class T, Config C>
+struct Mode<Value<T, C>> {
+  using Scalar = T;
+  using V = Value<T, C>;
+
+  template <class Op>
+  BURTORCH_INLINE static V unary(const V& x) {
+    Tape<T, C>& tape = Tape<T, C>::withRoom();
+    const Index a = tape.indexOf(x.handle());
+    return V(tape.append(opcodeOn<Op>(tape), a, 0, apply<Op>(tape.valueAt(a))));
+  }
+  template <class Op>
+  BURTORCH_INLINE static V binary(const V& x, const V& y) {
+    Tape<T, C>& tape = Tape<T, C>::withRoom();
+    const Index a = tape.indexOf(x.handle()), b = tape.indexOf(y.handle());
+    return V(tape.append(opcodeOn<Op>(tape), a, b, apply<Op>(tape.valueAt(a), tape.valueAt(b))));
+  }
+  template <class Op>
+  BURTORCH_INLINE static V withConstant(const V& x, PlainOf<T> constant) {
+    constexpr std::size_t words = sizeof constant / sizeof(Index);
+    Tape<T, C>& tape = Tape<T, C>::template withRoom<words>();
+    const Index a = tape.indexOf(x.handle());
+    const Index at = tape.template appendWords<words>(&constant);
+    return V(tape.append(opcodeOn<Op>(tape), a, at, applyConstant<Op>(tape.valueAt(a), constant)));
+  }
+};
+
+}  // namespace burtorch
