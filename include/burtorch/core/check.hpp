@@ -12,7 +12,9 @@ namespace burtorch {
 /// What went wrong, in one sentence: what was expected, what was found, what to do.
 class Error : public std::exception {
  public:
-  explicit Error(const char* sentence) noexcept { std::snprintf(sentence_, sizeof sentence_, "%s", sentence); }
+  explicit Error(const char* sentence) noexcept {
+    std::snprintf(sentence_, sizeof sentence_, "%s", sentence);
+  }
   const char* what() const noexcept override { return sentence_; }
 
  private:

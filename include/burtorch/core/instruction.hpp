@@ -24,7 +24,8 @@ class Instruction {
   using Word = unsigned long long;
 
   constexpr Instruction() = default;
-  constexpr Instruction(Opcode op, Index a, Index b) : word_(op | (Word{a} << 8) | (Word{b} << (8 + indexBits))) {}
+  constexpr Instruction(Opcode op, Index a, Index b)
+      : word_(op | (Word{a} << 8) | (Word{b} << (8 + indexBits))) {}
 
   constexpr Opcode op() const { return static_cast<Opcode>(word_); }
   constexpr Index a() const { return static_cast<Index>(word_ >> 8) & static_cast<Index>(maxIndex); }
@@ -45,8 +46,7 @@ struct OpInfo {
 };
 
 /// An operator of the user's own may leave out opcode and formula.
-template <class Op>
-constexpr OpInfo infoOf() {
+template <class Op> constexpr OpInfo infoOf() {
   OpInfo info{.name = Op::name, .opcode = Op::name, .formula = Op::name, .arity = Op::arity};
   if constexpr (requires { Op::opcode; }) info.opcode = Op::opcode;
   if constexpr (requires { Op::formula; }) info.formula = Op::formula;

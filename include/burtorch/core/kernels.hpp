@@ -15,15 +15,13 @@
 namespace burtorch::kernels {
 
 /// `count` numbers at once. The vector is as wide as AVX; narrower machines split it.
-template <class T>
-struct Vector {
+template <class T> struct Vector {
   static constexpr std::size_t count = 1;
   using Type = T;
 };
 #if defined(__GNUC__)
 template <class T>
-  requires(ScalarTraits<T>::isVectorizable)
-struct Vector<T> {
+requires(ScalarTraits<T>::isVectorizable) struct Vector<T> {
   static constexpr std::size_t count = 32 / sizeof(T);
   typedef T Type __attribute__((vector_size(32)));
 };
@@ -34,11 +32,10 @@ inline constexpr std::size_t vectorsPerBlock = 4;
 inline constexpr std::size_t blocksPerRun = 64;
 
 template <class T>
-inline constexpr std::size_t lanes = Vector<T>::count > 1 ? vectorsPerBlock * Vector<T>::count : 16;
+inline constexpr std::size_t lanes = Vector<T>::count > 1 ? vectorsPerBlock* Vector<T>::count : 16;
 
 /// Sums the first `count` lanes pairwise, halving the width; `count` may be any number up to the array's size.
-template <class T>
-T sumPairwise(T* lane, std::size_t count) {
+template <class T> T sumPairwise(T* lane, std::size_t count) {
   std::size_t width = std::bit_ceil(count);
   for (std::size_t i = count; i < width; ++i) lane[i] = T{0};
   while (width > 1) {
@@ -49,8 +46,7 @@ T sumPairwise(T* lane, std::size_t count) {
 }
 
 /// Adds up runs of blocks pairwise, as a binary counter does: level k holds the sum of 2^k runs.
-template <class T>
-class PairwiseRuns {
+template <class T> class PairwiseRuns {
  public:
   void add(T* run) {
     std::size_t level = 0;
@@ -90,8 +86,10 @@ T sum(Accumulate accumulate, const List<T>& first, const Lists&... more) {
   }(first, more...);
   constexpr std::size_t listCount = 1 + sizeof...(more);
   const auto addTerm = [&](auto& to, const auto& x, const auto& y) {
-    if constexpr (listCount == 1) accumulate(to, x);
-    else accumulate(to, x, y);
+    if constexpr (listCount == 1)
+      accumulate(to, x);
+    else
+      accumulate(to, x, y);
   };
 
   if constexpr (skip > 0) readers.next(0, skip);
@@ -154,8 +152,7 @@ void accumulate(const GradientList<T>& gradients, const List<T>& values, Update 
 }
 
 /// As `sum` and `accumulate`, for terms that have no vector form (exp) and may ask for the element's position.
-template <class T, class Visit>
-void forEach(const List<T>& values, Visit visit) {
+template <class T, class Visit> void forEach(const List<T>& values, Visit visit) {
   ListReader<T> reader(values);
   T buffer[1];
   for (std::size_t i = 0; i < values.size(); ++i) visit(i, *reader.next(1, buffer));
@@ -168,8 +165,7 @@ void accumulateEach(const GradientList<T>& gradients, const List<T>& values, Ter
     g = g + term(i, x);
   });
 }
-template <class T, class Term>
-T sumEach(const List<T>& values, Term term) {
+template <class T, class Term> T sumEach(const List<T>& values, Term term) {
   T total[lanes<T>] = {};
   T run[lanes<T>] = {};
   PairwiseRuns<T> runs;

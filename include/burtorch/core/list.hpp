@@ -24,9 +24,9 @@ constexpr Index listHead(ListForm form, Index low) { return (static_cast<Index>(
 /// Where a list lies in its array. Knows nothing of the numbers themselves.
 struct ListShape {
   ListForm form = ListForm::contiguous;
-  Index first = 0;                 // contiguous, strided; ranges: how many
-  std::int32_t stride = 1;         // strided
-  const Index* words = nullptr;    // ranges, scattered: what follows the head
+  Index first = 0;               // contiguous, strided; ranges: how many
+  std::int32_t stride = 1;       // strided
+  const Index* words = nullptr;  // ranges, scattered: what follows the head
   std::size_t count = 0;
 
   static constexpr ListShape contiguous(std::size_t count) { return {.count = count}; }
@@ -115,8 +115,7 @@ class ListBackwards {
 };
 
 /// The numbers of a list, to read.
-template <class T>
-struct List {
+template <class T> struct List {
   const T* base;
   ListShape shape;
 
@@ -124,8 +123,7 @@ struct List {
 };
 
 /// The gradients of a list, to add to.
-template <class T>
-struct GradientList {
+template <class T> struct GradientList {
   T* base;
   ListShape shape;
 
@@ -133,8 +131,7 @@ struct GradientList {
 };
 
 /// Reads a list front to back in blocks.
-template <class T>
-class ListReader {
+template <class T> class ListReader {
  public:
   explicit ListReader(const List<T>& list) : base_(list.base), walker_(list.shape) {}
 

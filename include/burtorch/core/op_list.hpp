@@ -19,30 +19,25 @@ struct Leaf {
 };
 }  // namespace ops
 
-template <class... Ops>
-struct TypeList {
+template <class... Ops> struct TypeList {
   static constexpr std::size_t size = sizeof...(Ops);
 
-  template <class Op>
-  static constexpr bool contains = (std::is_same_v<Op, Ops> || ...);
+  template <class Op> static constexpr bool contains = (std::is_same_v<Op, Ops> || ...);
 
-  template <class Op>
-  static consteval Opcode indexOf() {
+  template <class Op> static consteval Opcode indexOf() {
     std::size_t index = 0;
     (void)((std::is_same_v<Op, Ops> || (++index, false)) || ...);
     return static_cast<Opcode>(index);
   }
 
   /// Calls `visit.operator()<Op>()` for every operator, in order.
-  template <class Visit>
-  static constexpr void forEach(Visit&& visit) {
+  template <class Visit> static constexpr void forEach(Visit&& visit) {
     (visit.template operator()<Ops>(), ...);
   }
 
   /// Calls `visit.operator()<Op>()` for the operator with this opcode; false if there is none. The chain of
   /// comparisons with constants is a jump table after optimisation (checked on g++ 12 and clang 14).
-  template <class Visit>
-  BURTORCH_INLINE static constexpr bool visitAt(Opcode op, Visit visit) {
+  template <class Visit> BURTORCH_INLINE static constexpr bool visitAt(Opcode op, const Visit& visit) {
     return visitAt(op, visit, std::make_index_sequence<size>{});
   }
 
@@ -50,26 +45,27 @@ struct TypeList {
 
  private:
   template <class Visit, std::size_t... I>
-  BURTORCH_INLINE static constexpr bool visitAt(Opcode op, Visit& visit, std::index_sequence<I...>) {
+  BURTORCH_INLINE static constexpr bool visitAt(Opcode op, const Visit& visit, std::index_sequence<I...>) {
     return ((op == I && (visit.template operator()<Ops>(), true)) || ...);
   }
 };
 
-using OpList = TypeList<
-    ops::Leaf,
-    // one number
-    ops::Relu, ops::Tanh, ops::Exp, ops::NegLog, ops::Sigmoid, ops::Inv, ops::Sqr, ops::Cub, ops::Log, ops::Sqrt,
-    ops::InvSqrt, ops::Neg, ops::Sin, ops::Cos, ops::Abs, ops::Softplus, ops::Erf, ops::Gelu, ops::Log1p, ops::Expm1,
-    // two numbers
-    ops::Add, ops::Sub, ops::Mul, ops::Div, ops::Mean, ops::AddSquares, ops::MeanSquares, ops::NegativeMean, ops::Max,
-    ops::Min,
-    // a number and a constant
-    ops::MulByConst, ops::AddConst, ops::SubFromConst, ops::DivByConst, ops::ConstDiv, ops::MaxConst, ops::MinConst,
-    ops::LeakyRelu, ops::Pow,
-    // lists
-    ops::AddVarying, ops::SubVarying, ops::MulVarying, ops::MeanVarying, ops::SumOfSquaresVarying,
-    ops::MeanSquaresVarying, ops::NegativeMeanVarying, ops::InnerProductNoBias, ops::InnerProductWithBias,
-    ops::VarianceBiased, ops::Variance, ops::LogSumExp, ops::CrossEntropy, ops::Softmax>;
+using OpList = TypeList<ops::Leaf,
+                        // one number
+                        ops::Relu, ops::Tanh, ops::Exp, ops::NegLog, ops::Sigmoid, ops::Inv, ops::Sqr,
+                        ops::Cub, ops::Log, ops::Sqrt, ops::InvSqrt, ops::Neg, ops::Sin, ops::Cos, ops::Abs,
+                        ops::Softplus, ops::Erf, ops::Gelu, ops::Log1p, ops::Expm1,
+                        // two numbers
+                        ops::Add, ops::Sub, ops::Mul, ops::Div, ops::Mean, ops::AddSquares, ops::MeanSquares,
+                        ops::NegativeMean, ops::Max, ops::Min,
+                        // a number and a constant
+                        ops::MulByConst, ops::AddConst, ops::SubFromConst, ops::DivByConst, ops::ConstDiv,
+                        ops::MaxConst, ops::MinConst, ops::LeakyRelu, ops::Pow,
+                        // lists
+                        ops::AddVarying, ops::SubVarying, ops::MulVarying, ops::MeanVarying,
+                        ops::SumOfSquaresVarying, ops::MeanSquaresVarying, ops::NegativeMeanVarying,
+                        ops::InnerProductNoBias, ops::InnerProductWithBias, ops::VarianceBiased,
+                        ops::Variance, ops::LogSumExp, ops::CrossEntropy, ops::Softmax>;
 
 /// Opcodes from here on belong to the user's own operators, in the order in which a tape first meets them.
 inline constexpr std::size_t firstUserOpcode = OpList::size;

@@ -20,19 +20,17 @@ enum class Arity { leaf, unary, binary, constant, varying, pair, block };
 /// Stands where a slope rule does not read a value. It accepts anything, so the rule itself tells what it needs.
 struct Unread {
   constexpr Unread() = default;
-  template <class X>
-  constexpr Unread(const X&) noexcept {}
+  template <class X> constexpr Unread(const X&) noexcept {}
 };
 
 /// What the engine asks of a scalar type. A SIMD pack or a 16-bit float specialises it and needs nothing else here.
-template <class T>
-struct ScalarTraits;
+template <class T> struct ScalarTraits;
 
-template <std::floating_point T>
-struct ScalarTraits<T> {
-  using Plain = T;                         // the type of constants: `x * 3.0`
+template <std::floating_point T> struct ScalarTraits<T> {
+  using Plain = T;                              // the type of constants: `x * 3.0`
   static constexpr bool isVectorizable = true;  // kernels may use vector extensions
   static bool isNan(T x) { return x != x; }
+  static bool isNan(T x, T y) { return std::isunordered(x, y); }  // either; one comparison
   static bool isZero(T x) { return x == T{0}; }
   static bool isFinite(T x) { return x - x == T{0}; }
   // Two zeros, so that the careful sweep (sweep.hpp) can tell "never reached" from "reached, and zero" in place.
@@ -40,54 +38,44 @@ struct ScalarTraits<T> {
   static constexpr T unreached() { return T{-0.0}; }
 };
 
-template <class T>
-using PlainOf = typename ScalarTraits<T>::Plain;
+template <class T> using PlainOf = typename ScalarTraits<T>::Plain;
 
 /// A number that may stand as a constant in an expression.
 template <class N>
 concept Plain = std::is_arithmetic_v<N>;
 
-template <class X>
-struct Mode;
+template <class X> struct Mode;
 
 /// A type that the operators work on: float, double, Value, Dual, ...
 template <class X>
-concept Number = requires { typename Mode<X>::Scalar; };
+concept Number = requires {
+  typename Mode<X>::Scalar;
+};
 
 /// A number type of ours, for which the arithmetic operators are overloaded.
 template <class X>
 concept TracedNumber = Number<X> && !std::is_arithmetic_v<X>;
 
 /// `condition ? a : b` for one number; a SIMD pack selects lane by lane.
-template <class T>
-constexpr T select(bool condition, T a, T b) {
-  return condition ? a : b;
-}
+template <class T> constexpr T select(bool condition, T a, T b) { return condition ? a : b; }
 
 /// Carries out `Op` on numbers of any mode. A user's own operator is called the same way.
-template <class Op, Number X>
-BURTORCH_INLINE constexpr X apply(X x) {
+template <class Op, Number X> BURTORCH_INLINE constexpr X apply(X x) {
   return Mode<X>::template unary<Op>(x);
 }
-template <class Op, Number X>
-BURTORCH_INLINE constexpr X apply(X x, X y) {
+template <class Op, Number X> BURTORCH_INLINE constexpr X apply(X x, X y) {
   return Mode<X>::template binary<Op>(x, y);
 }
 template <class Op, Number X, Plain N>
-  requires(Op::arity == Arity::constant)
-BURTORCH_INLINE constexpr X applyConstant(X x, N constant) {
+requires(Op::arity == Arity::constant) BURTORCH_INLINE constexpr X applyConstant(X x, N constant) {
   return Mode<X>::template withConstant<Op>(x, static_cast<PlainOf<typename Mode<X>::Scalar>>(constant));
 }
 
-template <std::floating_point T>
-struct Mode<T> {
+template <std::floating_point T> struct Mode<T> {
   using Scalar = T;
-  template <class Op>
-  static constexpr T unary(T x) { return Op::value(x); }
-  template <class Op>
-  static constexpr T binary(T x, T y) { return Op::value(x, y); }
-  template <class Op>
-  static constexpr T withConstant(T x, T c) { return Op::value(x, c); }
+  template <class Op> static constexpr T unary(T x) { return Op::value(x); }
+  template <class Op> static constexpr T binary(T x, T y) { return Op::value(x, y); }
+  template <class Op> static constexpr T withConstant(T x, T c) { return Op::value(x, c); }
 };
 
 }  // namespace burtorch

@@ -12,16 +12,14 @@
 namespace burtorch {
 
 /// The constant of an instruction.
-template <class T>
-PlainOf<T> constantAt(const Index* words, Index at) {
+template <class T> PlainOf<T> constantAt(const Index* words, Index at) {
   PlainOf<T> constant;
   std::memcpy(&constant, words + at, sizeof constant);
   return constant;
 }
 
 /// What a scalar operator passes to its operands when `g` arrives at `node`. One or two numbers.
-template <class Op, class T>
-struct Slopes {
+template <class Op, class T> struct Slopes {
   static constexpr bool isPair = Op::arity == Arity::binary;
   T x, y;
 
@@ -38,19 +36,30 @@ struct Slopes {
 
   /// Whether the slope depends on values at all; a constant slope (x + y) never makes a NaN out of a zero.
   static constexpr bool readValues() {
-    if constexpr (Op::arity == Arity::unary) return !requires(T g, Unread u) { Op::slope(g, u, u); };
-    else if constexpr (Op::arity == Arity::constant) return !requires(T g, Unread u) { Op::slope(g, u, 1.0, u); };
-    else return !requires(T g, Unread u) { Op::slopeX(g, u, u, u); Op::slopeY(g, u, u, u); };
+    if constexpr (Op::arity == Arity::unary) return !requires(T g, Unread u) {
+        Op::slope(g, u, u);
+      };
+    else if constexpr (Op::arity == Arity::constant)
+      return !requires(T g, Unread u) { Op::slope(g, u, 1.0, u); };
+    else
+      return !requires(T g, Unread u) {
+        Op::slopeX(g, u, u, u);
+        Op::slopeY(g, u, u, u);
+      };
   }
   BURTORCH_INLINE bool hasNan() const {
-    if constexpr (!readValues()) return false;
-    else if constexpr (isPair) return ScalarTraits<T>::isNan(x) || ScalarTraits<T>::isNan(y);
-    else return ScalarTraits<T>::isNan(x);
+    if constexpr (!readValues())
+      return false;
+    else if constexpr (isPair)
+      return ScalarTraits<T>::isNan(x, y);
+    else
+      return ScalarTraits<T>::isNan(x);
   }
 };
 
 template <class Op>
-inline constexpr bool isScalarOp = Op::arity == Arity::unary || Op::arity == Arity::binary || Op::arity == Arity::constant;
+inline constexpr bool isScalarOp =
+    Op::arity == Arity::unary || Op::arity == Arity::binary || Op::arity == Arity::constant;
 
 /// Passes the gradient of one instruction on to its operands; `last` is the last scalar that it wrote. Answers false,
 /// and passes nothing on, if a NaN would come out of a zero and the node is not known to be reached.
@@ -103,17 +112,16 @@ template <class Op, class T>
 }
 
 /// A user's operator needs no opcode of its own: the tape keeps a pointer to this.
-template <class Op, class T>
-inline constexpr UserOp<T> userOpOf{infoOf<Op>(), &pull<Op, T>};
+template <class Op, class T> inline constexpr UserOp<T> userOpOf{infoOf<Op>(), &pull<Op, T>};
 
-template <class Op, class T, Config C>
-BURTORCH_INLINE Opcode opcodeOn([[maybe_unused]] Tape<T, C>& tape) {
-  if constexpr (OpList::contains<Op>) return OpList::indexOf<Op>();
-  else return tape.userOpcode(&userOpOf<Op, T>);
+template <class Op, class T, Config C> BURTORCH_INLINE Opcode opcodeOn([[maybe_unused]] Tape<T, C>& tape) {
+  if constexpr (OpList::contains<Op>)
+    return OpList::indexOf<Op>();
+  else
+    return tape.userOpcode(&userOpOf<Op, T>);
 }
 
-template <class T, Config C>
-class Sweep {
+template <class T, Config C> class Sweep {
   using Traits = ScalarTraits<T>;
   using Position = typename Tape<T, C>::Position;
 
@@ -122,21 +130,30 @@ class Sweep {
 
   /// Forgets what an earlier sweep left at inner nodes; leaves keep theirs and accumulate.
   BURTORCH_INLINE void clearInner() {
-    if (tape_.sweptCode() > tape_.leadingLeaves()) [[unlikely]] clearSwept();
+    if (tape_.sweptCode() > tape_.leadingLeaves()) [[unlikely]]
+      clearSwept();
   }
 
-  /// Adds a seed at a root.
-  BURTORCH_INLINE T seed(Index root, T seed) {
+  /// Puts the seed of a single root in place. An inner node's gradient is zero by now: it is set without being read,
+  /// because what was just written comes back from memory only some nine cycles later.
+  BURTORCH_INLINE void seed(Position position, Index root, T seed) {
+    if (tape_.code()[position.instruction].op() == OpList::indexOf<ops::Leaf>()) return addSeed(root, seed);
+    tape_.frame().gradients[root] = seed;
+  }
+  void addSeed(Index root, T seed) {
     T* gradients = tape_.frame().gradients;
-    return gradients[root] = gradients[root] + seed;
+    gradients[root] = gradients[root] + seed;
   }
 
   /// Sweeps from the instruction at `root`, where `g` has arrived, downwards. The seeds are in place, the other inner
-  /// gradients are zero. `otherRoots` have seeds too.
-  BURTORCH_INLINE void run(Position root, T g, std::span<const Index> otherRoots = {}) {
+  /// gradients are zero. `forEachRoot(visit)` names the other nodes that have seeds.
+  template <class ForEachRoot> BURTORCH_INLINE void run(Position root, T g, ForEachRoot forEachRoot) {
     const Instruction* stoppedAt = runFast(tape_, root.instruction, root.last, g);
     if (stoppedAt != nullptr) [[unlikely]]
-      runCarefully(root, otherRoots, static_cast<std::size_t>(stoppedAt - tape_.code()));
+      runCarefully(root, static_cast<std::size_t>(stoppedAt - tape_.code()), forEachRoot);
+  }
+  BURTORCH_INLINE void run(Position root, T g) {
+    run(root, g, [](auto) {});
   }
 
   /// Visits only what the roots depend on. `isReached(node)` and `setReached(node)` keep the books; instructions above
@@ -154,25 +171,28 @@ class Sweep {
 
  private:
   /// Answers where a NaN came out of a zero, or nullptr if all is done.
-  [[gnu::noinline]] static const Instruction* runFast(const Tape<T, C>& tape, std::size_t root, Index last, T g) {
+  [[gnu::noinline]] static const Instruction* runFast(const Tape<T, C>& tape, std::size_t root, Index last,
+                                                      T g) {
     // Three pointers, not a Frame: they must stay in registers across the calls below.
     const T* const values = tape.frame().values;
     T* const gradients = tape.frame().gradients;
     const Index* const words = tape.frame().words;
     const Instruction* const stop = tape.code() + tape.leadingLeaves();
     const Instruction* code = tape.code() + root + 1;
-    bool goesOn = true;
+    enum class Step { next, done, nanFromZero } step;
     // The gradient of the node at hand, g, is carried in a register: most nodes feed the very next one down, and a
-    // number that goes through memory is back only some nine cycles later.
-    while (code > stop) {
+    // number that goes through memory is back only some nine cycles later. A tape begins with a leaf, so only a leaf
+    // has to look whether the walk has arrived at the leading leaves.
+    do {
       const Instruction here = *--code;
-      auto step = [&]<class Op>() __attribute__((always_inline)) {
+      step = Step::next;
+      const auto visit = [&]<class Op>() __attribute__((always_inline)) {
         if constexpr (isScalarOp<Op>) {
           const Index below = last - 1;
           T next = gradients[below];
           const Slopes<Op, T> slopes(values, words, here, last, g);
           if (slopes.hasNan() && Traits::isZero(g)) [[unlikely]] {
-            goesOn = false;
+            step = Step::nanFromZero;
             return;
           }
           const T x = gradients[here.a()] + slopes.x;
@@ -180,37 +200,49 @@ class Sweep {
           if constexpr (slopes.isPair) {
             const T y = gradients[here.b()] + slopes.y;
             gradients[here.b()] = y;
-            if (here.b() == below) next = y;
-            else if (here.a() == below) next = x;
+            if (here.b() == below)
+              next = y;
+            else if (here.a() == below)
+              next = x;
           } else if (here.a() == below) {
             next = x;
           }
           last = below;
           g = next;
+        } else if constexpr (Op::arity == Arity::leaf) {
+          if (code < stop) {
+            step = Step::done;
+            return;
+          }
+          last -= here.b();
+          g = gradients[last];
         } else {
-          if constexpr (Op::arity != Arity::leaf) goesOn = pull<Op, T>({values, gradients, words}, here, last, false);
-          last -= OpList::infos[OpList::indexOf<Op>()].writesMany() ? here.b() : 1;
+          if (!pull<Op, T>({values, gradients, words}, here, last, false)) [[unlikely]]
+            step = Step::nanFromZero;
+          last -= Op::arity == Arity::block ? here.b() : 1;
           g = gradients[last];
         }
       };
-      if (!OpList::visitAt(here.op(), step)) {
-        goesOn = tape.userOp(here.op())->pull({values, gradients, words}, here, last, false);
+      if (!OpList::visitAt(here.op(), visit)) {
+        if (!tape.userOp(here.op())->pull({values, gradients, words}, here, last, false))
+          step = Step::nanFromZero;
         g = gradients[--last];
       }
-      if (!goesOn) [[unlikely]] return code;
-    }
-    return nullptr;
+    } while (step == Step::next);
+    return step == Step::done ? nullptr : code;
   }
 
   [[gnu::noinline]] void clearSwept() {
+    T* gradients = tape_.frame().gradients;
     walk(tape_.at(tape_.sweptCode() - 1), [&](Instruction, const OpInfo& info, Index first, Index last) {
       if (info.arity == Arity::leaf) return;
-      for (Index node = first; node <= last; ++node) tape_.frame().gradients[node] = T{0};
+      for (Index node = first; node <= last; ++node) gradients[node] = T{0};
     });
   }
 
   /// Continues a sweep with exact knowledge of what was reached, written into the sign of the zeros: -0 is "never".
-  [[gnu::cold, gnu::noinline]] void runCarefully(Position root, std::span<const Index> otherRoots, std::size_t resume) {
+  template <class ForEachRoot>
+  [[gnu::cold, gnu::noinline]] void runCarefully(Position root, std::size_t resume, ForEachRoot forEachRoot) {
     T* g = tape_.frame().gradients;
     const auto setReached = [g](Index node) {
       if (Traits::isUnreached(g[node])) g[node] = T{0};
@@ -221,8 +253,9 @@ class Sweep {
         if (Traits::isZero(g[node])) g[node] = Traits::unreached();
     });
     setReached(root.last);
-    for (Index node : otherRoots) setReached(node);
-    runReached(root, resume, [g](Index node) { return !Traits::isUnreached(g[node]); }, setReached);
+    forEachRoot(setReached);
+    runReached(
+        root, resume, [g](Index node) { return !Traits::isUnreached(g[node]); }, setReached);
   }
 
   using Pull = bool (*)(Frame<T>, Instruction, Index, bool);
@@ -234,8 +267,7 @@ class Sweep {
   }
 
   /// Calls `visit(instruction, info, first, last[, k])` for every instruction from `from` down to the leading leaves.
-  template <class Visit>
-  void walk(Position from, Visit visit) {
+  template <class Visit> void walk(Position from, Visit visit) {
     Index last = from.last;
     for (std::size_t k = from.instruction + 1; k-- > tape_.leadingLeaves();) {
       const Instruction code = tape_.code()[k];

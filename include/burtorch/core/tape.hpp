@@ -19,52 +19,40 @@
 
 namespace burtorch {
 
-template <class T, Config C = defaultConfig>
-class Tape;
-template <class T, Config C = defaultConfig>
-class Value;
-template <class T, Config C = defaultConfig>
-class Range;
+template <class T, Config C = defaultConfig> class Tape;
+template <class T, Config C = defaultConfig> class Value;
+template <class T, Config C = defaultConfig> class Range;
 
 /// Names a node. With checks it also knows its tape and its age, so that a stale or foreign one is caught.
+template <Config C> struct Handle { Index index = static_cast<Index>(maxIndex); };
 template <Config C>
-struct Handle {
-  Index index = static_cast<Index>(maxIndex);
-};
-template <Config C>
-  requires(C.checks)
-struct Handle<C> {
+requires(C.checks) struct Handle<C> {
   Index index = static_cast<Index>(maxIndex);
   Index epoch = 0;
   const void* tape = nullptr;
 };
 
 /// What the sweep needs of a tape: three base pointers, small enough to stay in registers.
-template <class T>
-struct Frame {
+template <class T> struct Frame {
   const T* values;
   T* gradients;
   const Index* words;
 };
 
 /// An operator of the user's, as a tape knows it.
-template <class T>
-struct UserOp {
+template <class T> struct UserOp {
   OpInfo info;
   bool (*pull)(Frame<T>, Instruction, Index node, bool isReached);
 };
 
 /// An empty tape without room. It is current until a thread records something: the test for a full tape, which is
 /// needed anyway, then also notices that there is no tape yet.
-template <class T, Config C>
-inline constinit Tape<T, C> noTape{};
+template <class T, Config C> inline constinit Tape<T, C> noTape{};
 
 // constinit: no guard runs on access.
-template <class T, Config C>
-inline constinit thread_local Tape<T, C>* currentTapeSlot = &noTape<T, C>;
+template <class T, Config C> inline constinit thread_local Tape<T, C>* currentTapeSlot = &noTape<T, C>;
 
-template <class T, Config C>
-class Tape {
+template <class T, Config C> class Tape {
  public:
   /// Grows as needed.
   constexpr Tape() = default;
@@ -116,11 +104,11 @@ class Tape {
     std::size_t codeSize = 0;
     Index lastName = 0;
     std::size_t bias = 0;
-    Index leadingLeaves = 0;
-    std::size_t wordCount = 0;
     Index tailCode = 0;
+    std::size_t leadingLeaves = 0;
+    Index wordCount = 0;
   };
-  Mark mark() const { return {codeSize_, lastName_, bias_, leadingLeaves_, wordCount_, tailCode_}; }
+  Mark mark() const { return {codeSize_, lastName_, bias_, tailCode_, leadingLeaves_, wordCount_}; }
   /// Forgets everything recorded since the mark; the memory stays. Handles from after the mark are stale.
   BURTORCH_INLINE void rewind(const Mark& mark) {
     if (mark.codeSize > codeSize_) [[unlikely]]
@@ -148,17 +136,22 @@ class Tape {
   // ---- For the engine: recording, walking. ----
 
   /// The current tape, with room for what is about to be recorded.
-  template <std::size_t words = 0>
-  BURTORCH_INLINE static Tape& withRoom() {
+  template <std::size_t words = 0> BURTORCH_INLINE static Tape& withRoom() {
     Tape* tape = currentTapeSlot<T, C>;
     if (tape->codeSize_ == tape->limit_ || (words > 0 && tape->wordCount_ + words > tape->words_.capacity()))
         [[unlikely]] {
       makeRoom({1, 1, words});
-      tape = currentTapeSlot<T, C>;  // read again, not returned: so the compiler sees one tape before and after
+      tape =
+          currentTapeSlot<T, C>;  // read again, not returned: so the compiler sees one tape before and after
     }
     return *tape;
   }
   [[gnu::cold, gnu::noinline]] static void makeRoom(Room extra);
+  /// The same for operators that need more than a node.
+  static Tape& withRoom(Room extra) {
+    makeRoom(extra);
+    return *currentTapeSlot<T, C>;
+  }
 
   /// Appends a node; there must be room.
   BURTORCH_INLINE Handle<C> append(Opcode op, Index a, Index b, T value) {
@@ -188,16 +181,15 @@ class Tape {
     return values_.data() + first;
   }
   /// Appends words (a constant, a list); there must be room. Returns where they lie.
-  template <std::size_t count>
-  BURTORCH_INLINE Index appendWords(const void* words) {
-    const Index at = static_cast<Index>(wordCount_);
+  template <std::size_t count> BURTORCH_INLINE Index appendWords(const void* words) {
+    const Index at = wordCount_;
     std::memcpy(words_.data() + at, words, count * sizeof(Index));
-    wordCount_ += count;
+    wordCount_ += static_cast<Index>(count);
     return at;
   }
   BURTORCH_INLINE T valueAt(Index node) const { return values_.data()[node]; }
   Index* nextWord() { return words_.data() + wordCount_; }
-  void commitWords(std::size_t count) { wordCount_ += count; }
+  void commitWords(std::size_t count) { wordCount_ += static_cast<Index>(count); }
 
   BURTORCH_INLINE Handle<C> handle(Index node) {
     if constexpr (C.checks) {
@@ -208,8 +200,10 @@ class Tape {
     }
   }
   Handle<C> handleOf(Index node) const {
-    if constexpr (C.checks) return {node, epochs_.data()[node], this};
-    else return {node};
+    if constexpr (C.checks)
+      return {node, epochs_.data()[node], this};
+    else
+      return {node};
   }
   BURTORCH_INLINE Index indexOf(const Handle<C>& handle) const {
     if constexpr (C.checks) check(handle);
@@ -276,8 +270,9 @@ class Tape {
   void ensure(Room extra);
   void check(const Handle<C>& handle) const {
     if (handle.tape != this)
-      fail(handle.tape == nullptr ? "a Value that was never given a number is used"
-                                  : "a Value of another tape is used: make its tape current, or copy its number");
+      fail(handle.tape == nullptr
+               ? "a Value that was never given a number is used"
+               : "a Value of another tape is used: make its tape current, or copy its number");
     if (handle.index >= size() || epochs_.data()[handle.index] != handle.epoch)
       fail("a Value from before a rewind is used: node %u is gone", handle.index);
   }
@@ -289,14 +284,14 @@ class Tape {
   // A scalar node takes one scalar and one instruction, so their difference, the bias, changes only with blocks: one
   // counter and one limit serve both on the way of every operator.
   std::size_t codeSize_ = 0;
-  Index leadingLeaves_ = 0;  // instructions before this one are all leaves
-  std::size_t limit_ = 0;    // codeSize_ at which a scalar node finds no room
+  Index wordCount_ = 0;
+  std::size_t limit_ = 0;  // codeSize_ at which a scalar node finds no room
   Buffer<T> values_;
   std::size_t bias_ = 0;  // scalars - instructions
   Index lastName_ = 0;    // position + 1 of the youngest name among the words
   Buffer<T> gradients_;
-  std::size_t wordCount_ = 0;
-  Index tailCode_ = 0;  // from here on every instruction writes one scalar
+  std::size_t leadingLeaves_ = 0;  // instructions before this one are all leaves
+  Index tailCode_ = 0;             // from here on every instruction writes one scalar
   Buffer<Instruction> code_;
   Buffer<Index> words_;
   Index sweptCode_ = 0;
@@ -309,10 +304,10 @@ class Tape {
   [[no_unique_address]] std::conditional_t<C.checks, Index, Nothing> epoch_{};
 };
 
-template <class T, Config C>
-void Tape<T, C>::borrow(std::span<std::byte> memory, Room room) {
+template <class T, Config C> void Tape<T, C>::borrow(std::span<std::byte> memory, Room room) {
   if (memory.size() < requiredBytes(room))
-    fail("a buffer of %zu bytes is too small for the room asked for: %zu are needed", memory.size(), requiredBytes(room));
+    fail("a buffer of %zu bytes is too small for the room asked for: %zu are needed", memory.size(),
+         requiredBytes(room));
   void* at = memory.data();
   std::size_t left = memory.size();
   const auto take = [&](auto& buffer, std::size_t count, std::size_t size, std::size_t alignment) {
@@ -328,8 +323,7 @@ void Tape<T, C>::borrow(std::span<std::byte> memory, Room room) {
   updateLimit();
 }
 
-template <class T, Config C>
-void Tape<T, C>::makeRoom(Room extra) {
+template <class T, Config C> void Tape<T, C>::makeRoom(Room extra) {
   if (currentTapeSlot<T, C> == &noTape<T, C>) {
     // The script-like default: every thread has a growing tape of its own, made when it first records something.
     static thread_local Tape threadTape;
@@ -338,8 +332,7 @@ void Tape<T, C>::makeRoom(Room extra) {
   currentTapeSlot<T, C>->ensure(extra);
 }
 
-template <class T, Config C>
-void Tape<T, C>::ensure(Room extra) {
+template <class T, Config C> void Tape<T, C>::ensure(Room extra) {
   const Room needed = used() + extra;
   if (needed.scalars > maxIndex || needed.words > maxIndex)
     fail("a tape holds at most %zu scalars and words; rewind between samples", maxIndex);
@@ -347,8 +340,11 @@ void Tape<T, C>::ensure(Room extra) {
                     needed.words <= words_.capacity();
   if (fits) return;
   if (!isGrowing_)
-    fail("the tape is full: %zu scalars, %zu instructions, %zu words are needed, it has room for %zu, %zu, %zu",
-         needed.scalars, needed.instructions, needed.words, values_.capacity(), code_.capacity(), words_.capacity());
+    fail(
+        "the tape is full: %zu scalars, %zu instructions, %zu words are needed, it has room for %zu, %zu, "
+        "%zu",
+        needed.scalars, needed.instructions, needed.words, values_.capacity(), code_.capacity(),
+        words_.capacity());
   if (needed.scalars > values_.capacity()) {
     gradients_.grow(needed.scalars);
     if constexpr (C.checks) epochs_.grow(needed.scalars);
@@ -359,8 +355,7 @@ void Tape<T, C>::ensure(Room extra) {
   updateLimit();
 }
 
-template <class T, Config C>
-void Tape<T, C>::zeroGrad() {
+template <class T, Config C> void Tape<T, C>::zeroGrad() {
   for (T& g : gradients()) g = T{0};
   sweptCode_ = 0;
 }
@@ -376,12 +371,11 @@ void Tape<T, C>::setName([[maybe_unused]] Index node, [[maybe_unused]] std::stri
     at[1] = node;
     at[2] = static_cast<Index>(name.size());
     std::memcpy(at + 3, name.data(), name.size());
-    lastName_ = static_cast<Index>(wordCount_ + 1);
+    lastName_ = wordCount_ + 1;
     commitWords(words);
   }
 }
-template <class T, Config C>
-std::string_view Tape<T, C>::nameOf([[maybe_unused]] Index node) const {
+template <class T, Config C> std::string_view Tape<T, C>::nameOf([[maybe_unused]] Index node) const {
   if constexpr (C.names) {
     for (Index at = lastName_; at != 0; at = words_.data()[at - 1]) {
       const Index* entry = words_.data() + (at - 1);
@@ -392,15 +386,13 @@ std::string_view Tape<T, C>::nameOf([[maybe_unused]] Index node) const {
 }
 
 /// The tape that operators of this thread record on.
-template <class T, Config C = defaultConfig>
-Tape<T, C>& currentTape() {
+template <class T, Config C = defaultConfig> Tape<T, C>& currentTape() {
   if (currentTapeSlot<T, C> == &noTape<T, C>) Tape<T, C>::makeRoom({});
   return *currentTapeSlot<T, C>;
 }
 
 /// Makes a tape current for this thread until the end of the block.
-template <class T, Config C>
-class CurrentTape {
+template <class T, Config C> class CurrentTape {
  public:
   explicit CurrentTape(Tape<T, C>& tape) : previous_(currentTapeSlot<T, C>) { currentTapeSlot<T, C> = &tape; }
   CurrentTape(const CurrentTape&) = delete;
@@ -412,14 +404,14 @@ class CurrentTape {
 };
 
 /// Forgets at the end of the block, however it ends, what was recorded in it: one sample of a batch.
-template <class T, Config C>
-class SampleScope {
+template <class T, Config C> class SampleScope {
  public:
   explicit SampleScope(Tape<T, C>& tape) : tape_(tape), mark_(tape.mark()) {}
   SampleScope(const SampleScope&) = delete;
   SampleScope& operator=(const SampleScope&) = delete;
   ~SampleScope() {
-    if (mark_.codeSize <= tape_.used().instructions) tape_.rewind(mark_);  // else the block rewound further itself
+    if (mark_.codeSize <= tape_.used().instructions)
+      tape_.rewind(mark_);  // else the block rewound further itself
   }
 
  private:

@@ -1,4 +1,8 @@
 // Value: a number that remembers how it was made. Every operator on it appends one node to the current tape.
+//
+// A handle is an index. The result of an operator also carries its number, so that the next operator finds it in a
+// register: through memory it would come back some nine cycles later, at every node. The number of a computed node is
+// therefore fixed when it is recorded; a leaf's may be changed at any time, and is always read from the tape.
 // Range: neighbouring nodes as one thing (parameters, a layer's outputs), whose elements are Values.
 #pragma once
 
@@ -13,8 +17,7 @@
 
 namespace burtorch {
 
-template <class T, Config C>
-class Value {
+template <class T, Config C> class Value {
  public:
   using Scalar = T;
 
@@ -24,11 +27,16 @@ class Value {
   Value(T number) : handle_(Tape<T, C>::withRoom().appendLeaf(number)) {}
   Value(T number, std::string_view name) : Value(number) { setName(name); }
   explicit Value(Handle<C> handle) : handle_(handle) {}
+  /// The result of an operator.
+  Value(Handle<C> handle, T number) : handle_(handle), isComputed_(true), number_(number) {}
 
   T dataCopy() const { return tape().values()[index()]; }
   T gradCopy() const { return tape().gradients()[index()]; }
-  /// Changes the number at this node. Nodes that were computed from it keep theirs.
-  void setData(T number) { tape().values()[index()] = number; }
+  /// Changes the number of a leaf. Nodes that were computed from it keep theirs.
+  void setData(T number) {
+    if (isComputed_) fail("setData on node %u, which was computed: only leaves can change", handle_.index);
+    tape().values()[index()] = number;
+  }
   void setGrad(T gradient) { tape().gradients()[index()] = gradient; }
 
   void setName(std::string_view name) {
@@ -39,31 +47,34 @@ class Value {
   /// The node's index into the tape's values and gradients.
   Index sysGetRawNodeIndex() const { return index(); }
   const Handle<C>& handle() const { return handle_; }
+  BURTORCH_INLINE T numberOn(const Tape<T, C>& tape) const {
+    return isComputed_ ? number_ : tape.valueAt(handle_.index);
+  }
 
   friend bool operator==(const Value& x, const Value& y) { return x.dataCopy() == y.dataCopy(); }
   friend auto operator<=>(const Value& x, const Value& y) { return x.dataCopy() <=> y.dataCopy(); }
-  template <Plain N>
-  friend bool operator==(const Value& x, N y) { return x.dataCopy() == static_cast<PlainOf<T>>(y); }
-  template <Plain N>
-  friend auto operator<=>(const Value& x, N y) { return x.dataCopy() <=> static_cast<PlainOf<T>>(y); }
+  template <Plain N> friend bool operator==(const Value& x, N y) {
+    return x.dataCopy() == static_cast<PlainOf<T>>(y);
+  }
+  template <Plain N> friend auto operator<=>(const Value& x, N y) {
+    return x.dataCopy() <=> static_cast<PlainOf<T>>(y);
+  }
 
  private:
   static Tape<T, C>& tape() { return *currentTapeSlot<T, C>; }
   Index index() const { return tape().indexOf(handle_); }
 
   Handle<C> handle_;
+  bool isComputed_ = false;
+  T number_{};
 };
 
-template <std::floating_point T>
-Value(T) -> Value<T>;
-template <std::floating_point T>
-Value(T, std::string_view) -> Value<T>;
-template <std::integral N>
-Value(N) -> Value<double>;
+template <std::floating_point T> Value(T) -> Value<T>;
+template <std::floating_point T> Value(T, std::string_view) -> Value<T>;
+template <std::integral N> Value(N) -> Value<double>;
 
 /// `count` nodes from `first` on, `stride` apart.
-template <class T, Config C>
-class Range {
+template <class T, Config C> class Range {
  public:
   using Element = Value<T, C>;
 
@@ -109,14 +120,12 @@ class Range {
   std::int32_t stride_ = 1;
 };
 
-template <class T, Config C>
-Range<T, C> Tape<T, C>::leaves(std::span<const T> values) {
+template <class T, Config C> Range<T, C> Tape<T, C>::leaves(std::span<const T> values) {
   Range<T, C> block = leaves(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) this->values_.data()[block.first() + i] = values[i];
   return block;
 }
-template <class T, Config C>
-Range<T, C> Tape<T, C>::leaves(std::size_t count, T value) {
+template <class T, Config C> Range<T, C> Tape<T, C>::leaves(std::size_t count, T value) {
   if (count == 0) return {};
   ensure({count, 1, 0});
   const std::size_t first = size();
@@ -126,30 +135,29 @@ Range<T, C> Tape<T, C>::leaves(std::size_t count, T value) {
 }
 
 /// How operators act on a Value: they compute the number and append the node.
-template <class T, Config C>
-struct Mode<Value<T, C>> {
+template <class T, Config C> struct Mode<Value<T, C>> {
   using Scalar = T;
   using V = Value<T, C>;
 
-  template <class Op>
-  BURTORCH_INLINE static V unary(const V& x) {
+  template <class Op> BURTORCH_INLINE static V unary(const V& x) {
     Tape<T, C>& tape = Tape<T, C>::withRoom();
     const Index a = tape.indexOf(x.handle());
-    return V(tape.append(opcodeOn<Op>(tape), a, 0, apply<Op>(tape.valueAt(a))));
+    const T y = apply<Op>(x.numberOn(tape));
+    return V(tape.append(opcodeOn<Op>(tape), a, 0, y), y);
   }
-  template <class Op>
-  BURTORCH_INLINE static V binary(const V& x, const V& y) {
+  template <class Op> BURTORCH_INLINE static V binary(const V& x, const V& y) {
     Tape<T, C>& tape = Tape<T, C>::withRoom();
     const Index a = tape.indexOf(x.handle()), b = tape.indexOf(y.handle());
-    return V(tape.append(opcodeOn<Op>(tape), a, b, apply<Op>(tape.valueAt(a), tape.valueAt(b))));
+    const T z = apply<Op>(x.numberOn(tape), y.numberOn(tape));
+    return V(tape.append(opcodeOn<Op>(tape), a, b, z), z);
   }
-  template <class Op>
-  BURTORCH_INLINE static V withConstant(const V& x, PlainOf<T> constant) {
+  template <class Op> BURTORCH_INLINE static V withConstant(const V& x, PlainOf<T> constant) {
     constexpr std::size_t words = sizeof constant / sizeof(Index);
     Tape<T, C>& tape = Tape<T, C>::template withRoom<words>();
     const Index a = tape.indexOf(x.handle());
     const Index at = tape.template appendWords<words>(&constant);
-    return V(tape.append(opcodeOn<Op>(tape), a, at, applyConstant<Op>(tape.valueAt(a), constant)));
+    const T y = applyConstant<Op>(x.numberOn(tape), constant);
+    return V(tape.append(opcodeOn<Op>(tape), a, at, y), y);
   }
 };
 

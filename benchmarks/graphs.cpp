@@ -1,0 +1,185 @@
+// Tables 2 and 3 of the paper: one gradient of the tiny graph (Figure 1) and of the small one (Figure 2, Listing F.8),
+// FP64, the graph built anew each time. The unit is the gradient by hand whose input depends on the last output.
+#include <burtorch/burtorch.hpp>
+
+#include "harness.hpp"
+#include "limits/graphs.hpp"
+
+namespace bench {
+namespace {
+
+using burtorch::backward;
+using burtorch::Value;
+
+/// Figure 1, 10 nodes.
+struct Tiny {
+  static constexpr const char* name = "tiny";
+  static constexpr double a = -41, b = 2;
+  static constexpr long iterations = 100000;
+  static std::vector<double> reference() { return {-35, 1050}; }
+
+  template <class X> [[gnu::always_inline]] static X graph(X x, X y) {
+    auto c = x + y;
+    auto d = x * y + pow3(y);
+    auto e = c - d;
+    auto f = sqr(e);
+    return f / X(2.0);
+  }
+  template <class X> [[gnu::always_inline]] static X graphWithConstants(X x, X y) {
+    auto e = (x + y) - (x * y + pow3(y));
+    return sqr(e) / 2.0;
+  }
+  template <class V> [[gnu::always_inline]] static limits::Gradient<V> byHand(V x, V y) {
+    return limits::tiny(x, y);
+  }
+};
+
+/// Listing F.8, 32 nodes.
+struct Small {
+  static constexpr const char* name = "small";
+  static constexpr double a = -4, b = 2;
+  static constexpr long iterations = 20000;
+  static std::vector<double> reference() { return {138.83381924198252, 645.5772594752186}; }
+
+  template <class X> [[gnu::always_inline]] static X graph(X x, X y) {
+    auto c = x + y;
+    auto d = x * y + pow3(y);
+    c += c + X(1.0);
+    c += X(1.0) + c - x;
+    d += d * X(2.0) + relu(y + x);
+    d += X(3.0) * d + relu(y - x);
+    auto e = c - d;
+    auto f = sqr(e);
+    auto g = f / X(2.0);
+    g += X(10.0) / f;
+    return g;
+  }
+  template <class X> [[gnu::always_inline]] static X graphWithConstants(X x, X y) {
+    auto c = x + y;
+    auto d = x * y + pow3(y);
+    c += c + 1.0;
+    c += 1.0 + c - x;
+    d += d * 2.0 + relu(y + x);
+    d += 3.0 * d + relu(y - x);
+    auto e = c - d;
+    auto f = sqr(e);
+    auto g = f / 2.0;
+    g += 10.0 / f;
+    return g;
+  }
+  template <class V> [[gnu::always_inline]] static limits::Gradient<V> byHand(V x, V y) {
+    return limits::small(x, y);
+  }
+};
+
+struct Found {
+  double a = 0, b = 0;
+  std::vector<double> list() const { return {a, b}; }
+};
+Found found;
+
+enum class Inputs { independent, dependent };
+
+/// By hand, in registers.
+template <class Graph, Inputs inputs> [[gnu::noinline]] void byHand(long iterations) {
+  double a = Graph::a, b = Graph::b;
+  limits::Gradient<double> g{};
+  for (long i = 0; i < iterations; ++i) {
+    launder(a), launder(b);
+    g = Graph::byHand(a, b);
+    launder(g.value), launder(g.a), launder(g.b);
+    if constexpr (inputs == Inputs::dependent) a = Graph::a + 0 * g.a;
+  }
+  found = {g.a, g.b};
+}
+
+/// By hand, arrays of inputs, four at once.
+template <class Graph> [[gnu::noinline]] void byHandVectorised(long iterations) {
+  using V [[gnu::vector_size(32)]] = double;
+  constexpr long width = 4, count = 256;
+  static V as[count / width], bs[count / width], das[count / width], dbs[count / width];
+  for (long i = 0; i < count / width; ++i) as[i] = V{} + Graph::a, bs[i] = V{} + Graph::b;
+  for (long done = 0; done < iterations; done += count) {
+    asm volatile("" ::"r"(as), "r"(bs) : "memory");
+    for (long i = 0; i < count / width; ++i) {
+      const auto g = Graph::byHand(as[i], bs[i]);
+      das[i] = g.a, dbs[i] = g.b;
+    }
+    asm volatile("" ::"r"(das), "r"(dbs) : "memory");
+  }
+  found = {das[3][1], dbs[3][1]};
+}
+
+/// Listing F.8 in a loop: record, sweep, rewind. Nodes of constants are leaves, as in the listing, or no nodes at all.
+enum class Constants { leaves, plain };
+template <class Graph, Inputs inputs, Constants constants> [[gnu::noinline]] void eager(long iterations) {
+  auto& tape = burtorch::currentTape<double>();
+  const auto start = tape.mark();
+  double a = Graph::a, b = Graph::b;
+  for (long i = 0; i < iterations; ++i) {
+    tape.rewind(start);
+    launder(a), launder(b);
+    Value x(a), y(b);
+    if constexpr (constants == Constants::leaves)
+      backward(Graph::graph(x, y));
+    else
+      backward(Graph::graphWithConstants(x, y));
+    found = {x.gradCopy(), y.gradCopy()};
+    if constexpr (inputs == Inputs::dependent) a = Graph::a + 0 * found.a;
+  }
+  tape.rewind(start);
+}
+
+/// The same through backwardWithScratchStorage.
+template <class Graph> [[gnu::noinline]] void withScratch(long iterations) {
+  auto& tape = burtorch::currentTape<double>();
+  const auto start = tape.mark();
+  std::uint64_t scratch[4];
+  double a = Graph::a, b = Graph::b;
+  for (long i = 0; i < iterations; ++i) {
+    tape.rewind(start);
+    launder(a), launder(b);
+    Value x(a), y(b);
+    backwardWithScratchStorage(Graph::graph(x, y), std::span(scratch));
+    found = {x.gradCopy(), y.gradCopy()};
+  }
+  tape.rewind(start);
+}
+
+template <class Graph> std::vector<Row> compareGraph(Options options) {
+  const long iterations = options.isQuick ? Graph::iterations / 4 : Graph::iterations;
+  const auto gradient = [] { return found.list(); };
+  auto rows = compare(
+      options, Graph::name, iterations, Graph::reference(),
+      {
+          {"limit", "dependent", byHand<Graph, Inputs::dependent>, gradient},
+          {"limit", "independent", byHand<Graph, Inputs::independent>, gradient},
+          {"limit", "vectorised", byHandVectorised<Graph>, gradient},
+          {"burtorch", "eager", eager<Graph, Inputs::independent, Constants::leaves>, gradient},
+          {"burtorch", "eager-dependent", eager<Graph, Inputs::dependent, Constants::leaves>, gradient},
+          {"burtorch", "eager-plain-constants", eager<Graph, Inputs::independent, Constants::plain>,
+           gradient},
+          {"burtorch", "scratch", withScratch<Graph>, gradient},
+      },
+      {"limit", "dependent"});
+  // What the recorded graph takes.
+  burtorch::Tape<double> tape;
+  burtorch::CurrentTape here(tape);
+  Value x(Graph::a), y(Graph::b);
+  Graph::graph(x, y);
+  const auto used = tape.used();
+  const double bytes = static_cast<double>(used.instructions * sizeof(burtorch::Instruction) +
+                                           used.words * sizeof(burtorch::Index));
+  for (Row& row : rows)
+    if (row.system == "burtorch" && row.mode == "eager")
+      row.extra = {{"nodes", static_cast<double>(used.scalars)},
+                   {"bytes_per_node_besides_value_and_gradient", bytes / static_cast<double>(used.scalars)}};
+  return rows;
+}
+
+}  // namespace
+
+std::vector<Row> tiny(const Options& options) { return compareGraph<Tiny>(options); }
+std::vector<Row> small(const Options& options) { return compareGraph<Small>(options); }
+
+}  // namespace bench

@@ -1,0 +1,56 @@
+// How the cost of a node grows with the graph: from 10 to 10 million nodes, recorded and swept, time per node.
+#include <burtorch/burtorch.hpp>
+
+#include "harness.hpp"
+
+namespace bench {
+namespace {
+
+using burtorch::Value;
+
+/// x <- x y + sin-free mixture of the common operators, `nodes` in all; |x| stays near 1.
+[[gnu::noinline]] Value<double> record(Value<double> a, Value<double> b, long nodes) {
+  Value<double> x = a, y = b;
+  for (long done = 2; done + 4 <= nodes; done += 4) {
+    const auto z = x * b;
+    const auto w = z + y;
+    y = x;
+    x = relu(w - z);
+  }
+  return x;
+}
+
+}  // namespace
+
+std::vector<Row> scale(const Options& options) {
+  std::vector<Row> rows;
+  const long most = options.isQuick ? 1'000'000 : 10'000'000;
+  burtorch::Tape<double> tape;
+  burtorch::CurrentTape here(tape);
+  for (long nodes = 10; nodes <= most; nodes *= 10) {
+    const auto start = tape.mark();
+    const long calls = std::max<long>(1, 100'000 / nodes);
+    const auto call = [&] {
+      for (long i = 0; i < calls; ++i) {
+        tape.rewind(start);
+        Value<double> a(0.7), b(0.9);
+        backward(record(a, b, nodes));
+      }
+    };
+    call();  // the tape grows once
+    const double ns = nsOf(call, options.isQuick ? 5 : 9) / static_cast<double>(calls);
+    const auto used = tape.used();
+    Row row{.experiment = "scale", .system = "burtorch", .mode = "eager", .work = "node"};
+    row.params = {{"nodes", static_cast<double>(used.scalars)}};
+    row.nsMin = row.nsMedian = ns / static_cast<double>(used.scalars);
+    row.extra = {{"bytes_per_node", static_cast<double>(used.scalars * 2 * sizeof(double) +
+                                                        used.instructions * sizeof(burtorch::Instruction) +
+                                                        used.words * sizeof(burtorch::Index)) /
+                                        static_cast<double>(used.scalars)}};
+    rows.push_back(row);
+    tape.rewind(start);
+  }
+  return rows;
+}
+
+}  // namespace bench

@@ -1,0 +1,13 @@
+// BurTorch: everything, in namespace burtorch.
+#pragma once
+
+#include "core/backward.hpp"
+#include "core/describe.hpp"
+#include "core/dual.hpp"
+#include "core/gradcheck.hpp"
+#include "core/gradient_only.hpp"
+#include "core/reduce.hpp"
+#include "core/value.hpp"
+
+/// Version of the library.
+#define BURTORCH_VERSION "0.1.0"

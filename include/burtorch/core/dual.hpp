@@ -1,0 +1,93 @@
+// Dual numbers: a value and one directional derivative, carried along through the same operators (forward mode).
+// As the scalar of a tape, Value<Dual<T>>, they make the sweep yield Hessian-vector products: see hessianVector.
+#pragma once
+
+#include <compare>
+#include <span>
+#include <type_traits>
+
+#include "backward.hpp"
+#include "reduce.hpp"
+
+namespace burtorch {
+
+template <class T> struct Dual {
+  using Scalar = T;
+  T value{};
+  T tangent{};
+
+  constexpr Dual() = default;
+  constexpr Dual(T v) : value(v) {}
+  constexpr Dual(T v, T t) : value(v), tangent(t) {}
+  /// Constants: T{0.5} in the rules of the operators.
+  template <Plain N>
+  requires(!std::is_same_v<N, T>) constexpr Dual(N number) : value(static_cast<PlainOf<T>>(number)) {}
+
+  friend constexpr bool operator==(const Dual& x, const Dual& y) { return x.value == y.value; }
+  friend constexpr auto operator<=>(const Dual& x, const Dual& y) { return x.value <=> y.value; }
+  template <Plain N> friend constexpr bool operator==(const Dual& x, N y) { return x.value == y; }
+  template <Plain N> friend constexpr auto operator<=>(const Dual& x, N y) { return x.value <=> y; }
+};
+
+template <class T>
+requires std::is_floating_point_v<T> Dual(T)
+->Dual<T>;
+template <class T>
+requires std::is_floating_point_v<T> Dual(T, T)
+->Dual<T>;
+
+template <class T> struct ScalarTraits<Dual<T>> {
+  using Inner = ScalarTraits<T>;
+  using Plain = PlainOf<T>;
+  static constexpr bool isVectorizable = false;
+  static bool isNan(Dual<T> x) { return Inner::isNan(x.value) || Inner::isNan(x.tangent); }
+  static bool isNan(Dual<T> x, Dual<T> y) { return isNan(x) || isNan(y); }
+  static bool isZero(Dual<T> x) { return Inner::isZero(x.value) && Inner::isZero(x.tangent); }
+  static bool isFinite(Dual<T> x) { return Inner::isFinite(x.value) && Inner::isFinite(x.tangent); }
+  static bool isUnreached(Dual<T> g) { return Inner::isUnreached(g.value) && Inner::isUnreached(g.tangent); }
+  static constexpr Dual<T> unreached() { return {Inner::unreached(), Inner::unreached()}; }
+};
+
+template <class T> struct Mode<Dual<T>> {
+  using Scalar = T;
+
+  template <class Op> static constexpr Dual<T> unary(Dual<T> x) {
+    const T y = apply<Op>(x.value);
+    return {y, Op::slope(x.tangent, x.value, y)};
+  }
+  template <class Op> static constexpr Dual<T> binary(Dual<T> x, Dual<T> y) {
+    const T z = apply<Op>(x.value, y.value);
+    return {z, Op::slopeX(x.tangent, x.value, y.value, z) + Op::slopeY(y.tangent, x.value, y.value, z)};
+  }
+  template <class Op> static constexpr Dual<T> withConstant(Dual<T> x, PlainOf<T> c) {
+    const T y = applyConstant<Op>(x.value, c);
+    return {y, Op::slope(x.tangent, x.value, c, y)};
+  }
+};
+
+/// The product of the Hessian of `f` at `x` with the vector `v`, by one sweep over a tape of dual numbers.
+/// `f` takes std::span<const X> of any number type X and returns an X. Also gives the gradient, if asked for.
+template <class T, class F>
+void hessianVector(F&& f, std::span<const T> x, std::span<const T> v, std::span<T> product,
+                   std::span<T> gradient = {}) {
+  if (v.size() != x.size() || product.size() != x.size() ||
+      (!gradient.empty() && gradient.size() != x.size()))
+    fail("hessianVector of %zu variables, a vector of %zu and a result of %zu", x.size(), v.size(),
+         product.size());
+  Tape<Dual<T>> tape;
+  CurrentTape here(tape);
+  const auto leaves = tape.leaves(x.size());
+  Buffer<Value<Dual<T>>> handles;
+  handles.allocate(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    leaves.values()[i] = {x[i], v[i]};
+    handles.data()[i] = leaves[i];
+  }
+  backward(f(std::span<const Value<Dual<T>>>(handles.data(), x.size())));
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    product[i] = leaves.gradients()[i].tangent;
+    if (!gradient.empty()) gradient[i] = leaves.gradients()[i].value;
+  }
+}
+
+}  // namespace burtorch

@@ -1,0 +1,80 @@
+// Gradients without the function value (paper F.9.1): a node, typically the loss, whose number is never computed
+// because no slope needs it. The operator's slope rule decides; if it reads the result, the number is computed after
+// all. Gradients are the same to the bit.
+#pragma once
+
+#include <limits>
+
+#include "reduce.hpp"
+
+namespace burtorch {
+
+/// A root for backward, without a number.
+template <class T, Config C = defaultConfig> class GradientOnly {
+ public:
+  GradientOnly(const Value<T, C>& node, bool isSkipped) : node_(node), isSkipped_(isSkipped) {}
+
+  bool isValueSkipped() const { return isSkipped_; }
+  /// An error if the number was skipped.
+  T dataCopy() const {
+    if (isSkipped_) fail("the value of node %u was skipped on request: only its gradient is known", index());
+    return node_.dataCopy();
+  }
+  T gradCopy() const { return node_.gradCopy(); }
+  Index index() const { return node_.sysGetRawNodeIndex(); }
+
+  friend void backward(const GradientOnly& root, T seed = T{1}) { backward(root.node_, seed); }
+
+ private:
+  Value<T, C> node_;
+  bool isSkipped_;
+};
+
+/// Whether an operator's slope rule can do without its result.
+template <class Op, class T>
+inline constexpr bool canSkipValue = [] {
+  if constexpr (Op::arity == Arity::unary) return requires(T t, Unread u) {
+      Op::slope(t, t, u);
+    };
+  else if constexpr (Op::arity == Arity::constant)
+    return requires(T t, PlainOf<T> c, Unread u) { Op::slope(t, t, c, u); };
+  else if constexpr (Op::arity == Arity::binary)
+    return requires(T t, Unread u) {
+      Op::slopeX(t, t, t, u);
+      Op::slopeY(t, t, t, u);
+    };
+  else if constexpr (Op::arity == Arity::varying)
+    return requires(T t, List<T> xs, Unread u, GradientList<T> gs) { Op::slope(t, xs, u, gs); };
+  else
+    return false;
+}();
+
+/// A node of `Op` without its number: `auto loss = withoutValue<ops::Sqr>(error); backward(loss);`
+template <class Op, class T, Config C> GradientOnly<T, C> withoutValue(const Value<T, C>& x) {
+  if constexpr (!canSkipValue<Op, T>) {
+    return {apply<Op>(x), false};
+  } else {
+    Tape<T, C>& tape = Tape<T, C>::withRoom({1, 1, 0});
+    const T unknown{std::numeric_limits<PlainOf<T>>::quiet_NaN()};
+    return {Value<T, C>(tape.append(opcodeOn<Op>(tape), tape.indexOf(x.handle()), 0, unknown)), true};
+  }
+}
+template <class Op, class T, Config C>
+GradientOnly<T, C> withoutValue(const Value<T, C>& x, const Value<T, C>& y) {
+  if constexpr (!canSkipValue<Op, T>) {
+    return {apply<Op>(x, y), false};
+  } else {
+    Tape<T, C>& tape = Tape<T, C>::withRoom({1, 1, 0});
+    const T unknown{std::numeric_limits<PlainOf<T>>::quiet_NaN()};
+    const Index a = tape.indexOf(x.handle()), b = tape.indexOf(y.handle());
+    return {Value<T, C>(tape.append(opcodeOn<Op>(tape), a, b, unknown)), true};
+  }
+}
+template <class Op, NumberList L>
+requires(Op::arity == Arity::varying) auto withoutValue(const L& xs) {
+  using V = ElementOf<L>;
+  constexpr bool isSkipped = canSkipValue<Op, typename V::Scalar>;
+  return GradientOnly(detail::ListMode<V>::template varying<Op, isSkipped>(xs), isSkipped);
+}
+
+}  // namespace burtorch
