@@ -7,7 +7,7 @@
 // the careful walk, which knows exactly what was reached. Ordinary graphs never go there and never pay for it.
 #pragma once
 
-#include "tape.hpp"
+#include "current_tape.hpp"
 
 namespace burtorch {
 

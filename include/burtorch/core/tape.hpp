@@ -13,37 +13,11 @@
 #include <span>
 #include <string_view>
 
-#include "config.hpp"
+#include "handle.hpp"
 #include "op_list.hpp"
 #include "storage.hpp"
 
 namespace burtorch {
-
-template <class T, Config C = defaultConfig> class Tape;
-template <class T, Config C = defaultConfig> class Value;
-template <class T, Config C = defaultConfig> class Range;
-
-/// Names a node. With checks it also knows its tape and its age, so that a stale or foreign one is caught.
-template <Config C> struct Handle { Index index = static_cast<Index>(maxIndex); };
-template <Config C>
-requires(C.checks) struct Handle<C> {
-  Index index = static_cast<Index>(maxIndex);
-  Index epoch = 0;
-  const void* tape = nullptr;
-};
-
-/// What the sweep needs of a tape: three base pointers, small enough to stay in registers.
-template <class T> struct Frame {
-  const T* values;
-  T* gradients;
-  const Index* words;
-};
-
-/// An operator of the user's, as a tape knows it.
-template <class T> struct UserOp {
-  OpInfo info;
-  bool (*pull)(Frame<T>, Instruction, Index node, bool isReached);
-};
 
 /// An empty tape without room. It is current until a thread records something: the test for a full tape, which is
 /// needed anyway, then also notices that there is no tape yet.
@@ -69,8 +43,7 @@ template <class T, Config C> class Tape {
   Tape(std::span<std::byte> memory, Room room) : isGrowing_(false) { borrow(memory, room); }
   /// As above, the memory shared out evenly: as many instructions as scalars, two words each.
   explicit Tape(std::span<std::byte> memory) : isGrowing_(false) {
-    const std::size_t each = requiredBytes({1, 1, 2}) - requiredBytes({});
-    const std::size_t overhead = requiredBytes({});
+    const std::size_t overhead = requiredBytes({}), each = requiredBytes({1, 1, 2}) - overhead;
     const std::size_t count = memory.size() < overhead ? 0 : (memory.size() - overhead) / each;
     borrow(memory, {count, count, 2 * count});
   }
@@ -188,6 +161,7 @@ template <class T, Config C> class Tape {
     return at;
   }
   BURTORCH_INLINE T valueAt(Index node) const { return values_.data()[node]; }
+  /// Words may be written here before they are committed: an error on the way changes nothing.
   Index* nextWord() { return words_.data() + wordCount_; }
   void commitWords(std::size_t count) { wordCount_ += static_cast<Index>(count); }
 
@@ -245,7 +219,6 @@ template <class T, Config C> class Tape {
   BURTORCH_INLINE Position find(Index node) const {
     return node >= tailCode_ + bias_ ? Position{node - bias_, node} : findBelow(node);
   }
-  Position end() const { return {codeSize_, static_cast<Index>(size())}; }
   Instruction instruction(std::size_t k) const { return code_.data()[k]; }
   const Instruction* code() const { return code_.data(); }
   Frame<T> frame() const { return {values_.data(), gradients_.data(), words_.data()}; }
@@ -323,15 +296,6 @@ template <class T, Config C> void Tape<T, C>::borrow(std::span<std::byte> memory
   updateLimit();
 }
 
-template <class T, Config C> void Tape<T, C>::makeRoom(Room extra) {
-  if (currentTapeSlot<T, C> == &noTape<T, C>) {
-    // The script-like default: every thread has a growing tape of its own, made when it first records something.
-    static thread_local Tape threadTape;
-    currentTapeSlot<T, C> = &threadTape;
-  }
-  currentTapeSlot<T, C>->ensure(extra);
-}
-
 template <class T, Config C> void Tape<T, C>::ensure(Room extra) {
   const Room needed = used() + extra;
   if (needed.scalars > maxIndex || needed.words > maxIndex)
@@ -384,39 +348,5 @@ template <class T, Config C> std::string_view Tape<T, C>::nameOf([[maybe_unused]
   }
   return {};
 }
-
-/// The tape that operators of this thread record on.
-template <class T, Config C = defaultConfig> Tape<T, C>& currentTape() {
-  if (currentTapeSlot<T, C> == &noTape<T, C>) Tape<T, C>::makeRoom({});
-  return *currentTapeSlot<T, C>;
-}
-
-/// Makes a tape current for this thread until the end of the block.
-template <class T, Config C> class CurrentTape {
- public:
-  explicit CurrentTape(Tape<T, C>& tape) : previous_(currentTapeSlot<T, C>) { currentTapeSlot<T, C> = &tape; }
-  CurrentTape(const CurrentTape&) = delete;
-  CurrentTape& operator=(const CurrentTape&) = delete;
-  ~CurrentTape() { currentTapeSlot<T, C> = previous_; }
-
- private:
-  Tape<T, C>* previous_;
-};
-
-/// Forgets at the end of the block, however it ends, what was recorded in it: one sample of a batch.
-template <class T, Config C> class SampleScope {
- public:
-  explicit SampleScope(Tape<T, C>& tape) : tape_(tape), mark_(tape.mark()) {}
-  SampleScope(const SampleScope&) = delete;
-  SampleScope& operator=(const SampleScope&) = delete;
-  ~SampleScope() {
-    if (mark_.codeSize <= tape_.used().instructions)
-      tape_.rewind(mark_);  // else the block rewound further itself
-  }
-
- private:
-  Tape<T, C>& tape_;
-  typename Tape<T, C>::Mark mark_;
-};
 
 }  // namespace burtorch
