@@ -30,6 +30,8 @@ struct Config {
   bool names = true;
   /// Handles know their tape and their age, so that a foreign or stale handle is reported. Off: a handle is 4 bytes.
   bool checks = false;
+  /// Tapes may allocate. Off: they live in the caller's memory only, and no allocator is even linked.
+  bool allocates = true;
 };
 
 inline constexpr Config defaultConfig{.names = BURTORCH_NAMES != 0, .checks = BURTORCH_CHECKS != 0};

@@ -7,9 +7,13 @@ namespace burtorch {
 
 template <class T, Config C> void Tape<T, C>::makeRoom(Room extra) {
   if (currentTapeSlot<T, C> == &noTape<T, C>) {
-    // The script-like default: every thread has a growing tape of its own, made when it first records something.
-    static thread_local Tape threadTape;
-    currentTapeSlot<T, C> = &threadTape;
+    if constexpr (C.allocates) {
+      // The script-like default: every thread has a growing tape of its own, made when it first records something.
+      static thread_local Tape<T, C> threadTape;
+      currentTapeSlot<T, C> = &threadTape;
+    } else {
+      fail("no tape is current: make one in your memory and put a CurrentTape in scope");
+    }
   }
   currentTapeSlot<T, C>->ensure(extra);
 }
@@ -47,5 +51,13 @@ template <class T, Config C> class SampleScope {
   Tape<T, C>& tape_;
   typename Tape<T, C>::Mark mark_;
 };
+
+/// How much room a recording takes, found by doing it once on a growing tape: for requiredBytes.
+template <class T, Config C = defaultConfig, class Record> Room roomOf(Record&& record) {
+  Tape<T, C> tape;
+  CurrentTape here(tape);
+  record();
+  return tape.used();
+}
 
 }  // namespace burtorch

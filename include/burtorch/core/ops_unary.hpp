@@ -119,7 +119,7 @@ struct Cos : UnaryOp {
 };
 
 struct Abs : UnaryOp {
-  static constexpr std::string_view name = "abs", opcode = "eAbs", formula = "|x|";
+  static constexpr std::string_view name = "abs", opcode = "eAbs", formula = "abs(x)";
   template <class T> static T value(T x) { return abs(x); }
   template <class T> static T slope(T g, T x, Unread) {
     return g * select(x > T{0}, T{1}, select(x < T{0}, T{-1}, x));

@@ -8,6 +8,7 @@
 #include <array>
 #include <initializer_list>
 #include <iterator>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -161,8 +162,9 @@ template <class T, Config C> struct ListMode<Value<T, C>> {
     const Index at = writer.position();
     T value{std::numeric_limits<PlainOf<T>>::quiet_NaN()};
     if constexpr (!isValueSkipped) value = Op::value(listAt(tape, at, count), extra...);
+    const Opcode op = opcodeOn<Op>(tape);
     tape.commitWords(writer.words());
-    return V(tape.append(opcodeOn<Op>(tape), at, static_cast<Index>(count), value));
+    return V(tape.append(op, at, static_cast<Index>(count), value));
   }
 
   template <class Op, class L, class M> static V pair(const L& xs, const M& ys) {
@@ -179,9 +181,10 @@ template <class T, Config C> struct ListMode<Value<T, C>> {
     Tape<T, C>& tape = Tape<T, C>::withRoom({count, 1, Writer::wordBound(xs)});
     Writer writer(tape);
     writer.write(xs);
+    const Opcode op = opcodeOn<Op>(tape);
     tape.commitWords(writer.words());
     const auto first = static_cast<Index>(tape.size());
-    T* results = tape.appendBlock(opcodeOn<Op>(tape), writer.position(), count);
+    T* results = tape.appendBlock(op, writer.position(), count);
     Op::value(listAt(tape, writer.position(), count), results);
     return {tape.handleOf(first), count};
   }
@@ -201,8 +204,9 @@ template <class T, Config C> struct ListMode<Value<T, C>> {
     writer.write(ys);
     T value = Op::value(listAt(tape, xAt, count), listAt(tape, yAt, count));
     if (bias != nullptr) value = value + tape.valueAt(tape.indexOf(bias->handle()));
+    const Opcode op = opcodeOn<Op>(tape);
     tape.commitWords(writer.words());
-    return V(tape.append(opcodeOn<Op>(tape), at, static_cast<Index>(count), value));
+    return V(tape.append(op, at, static_cast<Index>(count), value));
   }
 };
 

@@ -19,7 +19,7 @@ struct Room {
 };
 
 /// An array of trivial elements, without their count. realloc may move a large block without copying it.
-template <class T> class Buffer {
+template <class T, bool allocates = true> class Buffer {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
@@ -27,7 +27,8 @@ template <class T> class Buffer {
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
   ~Buffer() {
-    if (isOwned_) std::free(data_);
+    if constexpr (allocates)
+      if (isOwned_) std::free(data_);
   }
 
   T* data() const { return data_; }
@@ -35,11 +36,13 @@ template <class T> class Buffer {
 
   /// By half, so that n appends cost O(n). Not by doubling: arrays at distances of powers of two share cache sets and
   /// memory banks, and three of them written in step then take three times as long.
-  void grow(std::size_t atLeast) {
+  void grow(std::size_t atLeast, std::size_t atMost) {
     const std::size_t larger = capacity_ < 64 ? 64 : capacity_ + capacity_ / 2;
-    allocate(larger < atLeast ? atLeast : larger);
+    const std::size_t wanted = larger < atLeast ? atLeast : larger;
+    allocate(wanted < atMost ? wanted : atMost);
   }
   void allocate(std::size_t capacity) {
+    static_assert(allocates);
     if (capacity == 0) return;
     void* data = std::realloc(static_cast<void*>(data_), capacity * sizeof(T));
     if (data == nullptr) fail("out of memory: a tape asked for %zu bytes", capacity * sizeof(T));

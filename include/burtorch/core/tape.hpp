@@ -31,7 +31,8 @@ template <class T, Config C> class Tape {
   /// Grows as needed.
   constexpr Tape() = default;
   /// Allocates once; what does not fit is an error and changes nothing.
-  explicit Tape(Room room) : isGrowing_(false) {
+  explicit Tape(Room room) requires(C.allocates) : isGrowing_(false) {
+    requireIndices(room);
     values_.allocate(room.scalars);
     gradients_.allocate(room.scalars);
     code_.allocate(room.instructions);
@@ -106,7 +107,7 @@ template <class T, Config C> class Tape {
   /// The operator that made a node.
   const OpInfo& opOf(Index node) const { return infoOf(code_.data()[find(node).instruction].op()); }
 
-  // ---- For the engine: recording, walking. ----
+  // For the engine: recording.
 
   /// The current tape, with room for what is about to be recorded.
   template <std::size_t words = 0> BURTORCH_INLINE static Tape& withRoom() {
@@ -114,15 +115,14 @@ template <class T, Config C> class Tape {
     if (tape->codeSize_ == tape->limit_ || (words > 0 && tape->wordCount_ + words > tape->words_.capacity()))
         [[unlikely]] {
       makeRoom({1, 1, words});
-      tape =
-          currentTapeSlot<T, C>;  // read again, not returned: so the compiler sees one tape before and after
+      tape = currentTapeSlot<T, C>;  // read, not returned: so the compiler sees one tape before and after
     }
     return *tape;
   }
   [[gnu::cold, gnu::noinline]] static void makeRoom(Room extra);
   /// The same for operators that need more than a node.
   static Tape& withRoom(Room extra) {
-    makeRoom(extra);
+    if (!currentTapeSlot<T, C>->hasRoom(extra)) makeRoom(extra);
     return *currentTapeSlot<T, C>;
   }
 
@@ -196,7 +196,9 @@ template <class T, Config C> class Tape {
     return op < firstUserOpcode ? OpList::infos[op] : userOp(op)->info;
   }
 
-  /// Where the walk is: an instruction and the last scalar that it wrote.
+  // For the engine: walking.
+
+  /// Where a walk is: an instruction and the last scalar that it wrote.
   struct Position {
     std::size_t instruction;
     Index last;
@@ -205,8 +207,7 @@ template <class T, Config C> class Tape {
     const Instruction code = code_.data()[instruction];
     return infoOf(code.op()).writesMany() ? code.b() : 1;
   }
-  /// The instruction that wrote a node: at once after the last block, otherwise by walking down from there.
-  /// The position of an instruction, by walking down from the last block.
+  /// The position of an instruction.
   Position at(std::size_t instruction) const {
     if (instruction >= tailCode_) return {instruction, static_cast<Index>(instruction + bias_)};
     std::size_t k = tailCode_, first = tailCode_ + bias_, last = first;
@@ -216,6 +217,7 @@ template <class T, Config C> class Tape {
     }
     return {k, static_cast<Index>(last)};
   }
+  /// The instruction that wrote a node: at once after the last block, otherwise by walking down from there.
   BURTORCH_INLINE Position find(Index node) const {
     return node >= tailCode_ + bias_ ? Position{node - bias_, node} : findBelow(node);
   }
@@ -241,6 +243,16 @@ template <class T, Config C> class Tape {
   }
   void borrow(std::span<std::byte> memory, Room room);
   void ensure(Room extra);
+  bool hasRoom(Room extra) const {
+    const Room needed = used() + extra;
+    return needed.scalars <= values_.capacity() && needed.instructions <= code_.capacity() &&
+           needed.words <= words_.capacity();
+  }
+  static void requireIndices(Room room) {
+    if (room.scalars > maxIndex || room.words > maxIndex)
+      fail("a tape holds at most %zu scalars and words, not %zu and %zu: rewind between samples", maxIndex,
+           room.scalars, room.words);
+  }
   void check(const Handle<C>& handle) const {
     if (handle.tape != this)
       fail(handle.tape == nullptr
@@ -259,25 +271,26 @@ template <class T, Config C> class Tape {
   std::size_t codeSize_ = 0;
   Index wordCount_ = 0;
   std::size_t limit_ = 0;  // codeSize_ at which a scalar node finds no room
-  Buffer<T> values_;
+  Buffer<T, C.allocates> values_;
   std::size_t bias_ = 0;  // scalars - instructions
   Index lastName_ = 0;    // position + 1 of the youngest name among the words
-  Buffer<T> gradients_;
+  Buffer<T, C.allocates> gradients_;
   std::size_t leadingLeaves_ = 0;  // instructions before this one are all leaves
   Index tailCode_ = 0;             // from here on every instruction writes one scalar
-  Buffer<Instruction> code_;
-  Buffer<Index> words_;
+  Buffer<Instruction, C.allocates> code_;
+  Buffer<Index, C.allocates> words_;
   Index sweptCode_ = 0;
   bool isGrowing_ = true;
   std::uint8_t userOpCount_ = 0;
   const UserOp<T>* userOps_[maxUserOps] = {};
   // Only with checks: when each scalar was recorded.
   struct Nothing {};
-  [[no_unique_address]] std::conditional_t<C.checks, Buffer<Index>, Nothing> epochs_;
+  [[no_unique_address]] std::conditional_t<C.checks, Buffer<Index, C.allocates>, Nothing> epochs_;
   [[no_unique_address]] std::conditional_t<C.checks, Index, Nothing> epoch_{};
 };
 
 template <class T, Config C> void Tape<T, C>::borrow(std::span<std::byte> memory, Room room) {
+  requireIndices(room);
   if (memory.size() < requiredBytes(room))
     fail("a buffer of %zu bytes is too small for the room asked for: %zu are needed", memory.size(),
          requiredBytes(room));
@@ -297,26 +310,25 @@ template <class T, Config C> void Tape<T, C>::borrow(std::span<std::byte> memory
 }
 
 template <class T, Config C> void Tape<T, C>::ensure(Room extra) {
+  if (hasRoom(extra)) return;
   const Room needed = used() + extra;
-  if (needed.scalars > maxIndex || needed.words > maxIndex)
-    fail("a tape holds at most %zu scalars and words; rewind between samples", maxIndex);
-  const bool fits = needed.scalars <= values_.capacity() && needed.instructions <= code_.capacity() &&
-                    needed.words <= words_.capacity();
-  if (fits) return;
-  if (!isGrowing_)
+  requireIndices(needed);
+  if (!isGrowing_ || !C.allocates)
     fail(
-        "the tape is full: %zu scalars, %zu instructions, %zu words are needed, it has room for %zu, %zu, "
-        "%zu",
+        "the tape is full: %zu scalars, %zu instructions and %zu words are needed, it has room for %zu, %zu "
+        "and %zu",
         needed.scalars, needed.instructions, needed.words, values_.capacity(), code_.capacity(),
         words_.capacity());
-  if (needed.scalars > values_.capacity()) {
-    gradients_.grow(needed.scalars);
-    if constexpr (C.checks) epochs_.grow(needed.scalars);
-    values_.grow(needed.scalars);
+  if constexpr (C.allocates) {
+    if (needed.scalars > values_.capacity()) {
+      gradients_.grow(needed.scalars, maxIndex);
+      if constexpr (C.checks) epochs_.grow(needed.scalars, maxIndex);
+      values_.grow(needed.scalars, maxIndex);
+    }
+    if (needed.instructions > code_.capacity()) code_.grow(needed.instructions, maxIndex);
+    if (needed.words > words_.capacity()) words_.grow(needed.words, maxIndex);
+    updateLimit();
   }
-  if (needed.instructions > code_.capacity()) code_.grow(needed.instructions);
-  if (needed.words > words_.capacity()) words_.grow(needed.words);
-  updateLimit();
 }
 
 template <class T, Config C> void Tape<T, C>::zeroGrad() {

@@ -155,9 +155,9 @@ template <class T, Config C> struct Mode<Value<T, C>> {
     constexpr std::size_t words = sizeof constant / sizeof(Index);
     Tape<T, C>& tape = Tape<T, C>::template withRoom<words>();
     const Index a = tape.indexOf(x.handle());
-    const Index at = tape.template appendWords<words>(&constant);
     const T y = applyConstant<Op>(x.numberOn(tape), constant);
-    return V(tape.append(opcodeOn<Op>(tape), a, at, y), y);
+    const Opcode op = opcodeOn<Op>(tape);  // may fail, before anything has changed
+    return V(tape.append(op, a, tape.template appendWords<words>(&constant), y), y);
   }
 };
 
