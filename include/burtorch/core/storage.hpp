@@ -1,11 +1,15 @@
-// Memory of a tape: an array that grows, is fixed, or is borrowed from the caller (paper F.9.3).
+// Memory of a tape: arrays that grow, are fixed, or lie in a buffer of the caller's (paper F.9.3).
 #pragma once
 
 #include <cstddef>
 #include <cstdlib>
+#include <memory>
+#include <span>
 #include <type_traits>
 
 #include "check.hpp"
+#include "config.hpp"
+#include "instruction.hpp"
 
 namespace burtorch {
 
@@ -59,6 +63,77 @@ template <class T, bool allocates = true> class Buffer {
   T* data_ = nullptr;
   std::size_t capacity_ = 0;
   bool isOwned_ = false;
+};
+
+inline void requireIndices(Room room) {
+  if (room.scalars > maxIndex || room.words > maxIndex)
+    fail("a tape holds at most %zu scalars and words, not %zu and %zu: rewind between samples", maxIndex,
+         room.scalars, room.words);
+}
+
+/// The arrays of a tape.
+template <class T, Config C> struct TapeArrays {
+  struct Nothing {};
+
+  Buffer<T, C.allocates> values, gradients;
+  Buffer<Instruction, C.allocates> code;
+  Buffer<Index, C.allocates> words;
+  // Only with checks: when each scalar was recorded.
+  [[no_unique_address]] std::conditional_t<C.checks, Buffer<Index, C.allocates>, Nothing> epochs;
+
+  Room room() const { return {values.capacity(), code.capacity(), words.capacity()}; }
+  bool fits(Room needed) const {
+    return needed.scalars <= values.capacity() && needed.instructions <= code.capacity() &&
+           needed.words <= words.capacity();
+  }
+
+  void allocate(Room room) {
+    requireIndices(room);
+    values.allocate(room.scalars);
+    gradients.allocate(room.scalars);
+    code.allocate(room.instructions);
+    words.allocate(room.words);
+    if constexpr (C.checks) epochs.allocate(room.scalars);
+  }
+  void grow(Room needed) {
+    if (needed.scalars > values.capacity()) {
+      gradients.grow(needed.scalars, maxIndex);
+      if constexpr (C.checks) epochs.grow(needed.scalars, maxIndex);
+      values.grow(needed.scalars, maxIndex);  // last: its capacity speaks for all three
+    }
+    if (needed.instructions > code.capacity()) code.grow(needed.instructions, maxIndex);
+    if (needed.words > words.capacity()) words.grow(needed.words, maxIndex);
+  }
+
+  static constexpr std::size_t requiredBytes(Room room) {
+    const std::size_t perScalar = 2 * sizeof(T) + (C.checks ? sizeof(Index) : 0);
+    return room.scalars * perScalar + room.instructions * sizeof(Instruction) + room.words * sizeof(Index) +
+           alignof(T) + alignof(Instruction);  // lost at most to alignment
+  }
+  /// As many instructions as scalars and two words each, as many as fit.
+  static constexpr Room evenRoom(std::size_t bytes) {
+    const std::size_t overhead = requiredBytes({}), each = requiredBytes({1, 1, 2}) - overhead;
+    const std::size_t count = bytes < overhead ? 0 : (bytes - overhead) / each;
+    return {count, count, 2 * count};
+  }
+  void borrow(std::span<std::byte> memory, Room room) {
+    requireIndices(room);
+    if (memory.size() < requiredBytes(room))
+      fail("a buffer of %zu bytes is too small for the room asked for: %zu are needed", memory.size(),
+           requiredBytes(room));
+    void* at = memory.data();
+    std::size_t left = memory.size();
+    const auto take = [&]<class E>(Buffer<E, C.allocates>& buffer, std::size_t count) {
+      buffer.borrow(std::align(alignof(E), count * sizeof(E), at, left), count);
+      at = static_cast<std::byte*>(at) + count * sizeof(E);
+      left -= count * sizeof(E);
+    };
+    take(values, room.scalars);
+    take(gradients, room.scalars);
+    take(code, room.instructions);
+    take(words, room.words);
+    if constexpr (C.checks) take(epochs, room.scalars);
+  }
 };
 
 }  // namespace burtorch

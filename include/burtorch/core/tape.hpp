@@ -32,40 +32,30 @@ template <class T, Config C> class Tape {
   constexpr Tape() = default;
   /// Allocates once; what does not fit is an error and changes nothing.
   explicit Tape(Room room) requires(C.allocates) : isGrowing_(false) {
-    requireIndices(room);
-    values_.allocate(room.scalars);
-    gradients_.allocate(room.scalars);
-    code_.allocate(room.instructions);
-    words_.allocate(room.words);
-    if constexpr (C.checks) epochs_.allocate(room.scalars);
+    arrays_.allocate(room);
     updateLimit();
   }
   /// Lives in the caller's memory and never allocates. `room` must fit: see requiredBytes.
-  Tape(std::span<std::byte> memory, Room room) : isGrowing_(false) { borrow(memory, room); }
-  /// As above, the memory shared out evenly: as many instructions as scalars, two words each.
-  explicit Tape(std::span<std::byte> memory) : isGrowing_(false) {
-    const std::size_t overhead = requiredBytes({}), each = requiredBytes({1, 1, 2}) - overhead;
-    const std::size_t count = memory.size() < overhead ? 0 : (memory.size() - overhead) / each;
-    borrow(memory, {count, count, 2 * count});
+  Tape(std::span<std::byte> memory, Room room) : isGrowing_(false) {
+    arrays_.borrow(memory, room);
+    updateLimit();
   }
+  /// As above, the memory shared out evenly: as many instructions as scalars, two words each.
+  explicit Tape(std::span<std::byte> memory) : Tape(memory, TapeArrays<T, C>::evenRoom(memory.size())) {}
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
   /// How large a buffer must be for this much room, wherever it starts.
-  static constexpr std::size_t requiredBytes(Room room) {
-    const std::size_t perScalar = 2 * sizeof(T) + (C.checks ? sizeof(Index) : 0);
-    return room.scalars * perScalar + room.instructions * sizeof(Instruction) + room.words * sizeof(Index) +
-           2 * alignof(std::max_align_t);
-  }
+  static constexpr std::size_t requiredBytes(Room room) { return TapeArrays<T, C>::requiredBytes(room); }
 
   /// How many scalars are on the tape; their indices are 0 ... size() - 1.
   std::size_t size() const { return codeSize_ + bias_; }
   Room used() const { return {size(), codeSize_, wordCount_}; }
 
-  std::span<T> values() { return {values_.data(), size()}; }
-  std::span<T> gradients() { return {gradients_.data(), size()}; }
-  std::span<const T> values() const { return {values_.data(), size()}; }
-  std::span<const T> gradients() const { return {gradients_.data(), size()}; }
+  std::span<T> values() { return {arrays_.values.data(), size()}; }
+  std::span<T> gradients() { return {arrays_.gradients.data(), size()}; }
+  std::span<const T> values() const { return {arrays_.values.data(), size()}; }
+  std::span<const T> gradients() const { return {arrays_.gradients.data(), size()}; }
 
   /// A block of leaves, one instruction.
   Range<T, C> leaves(std::span<const T> values);
@@ -105,15 +95,15 @@ template <class T, Config C> class Tape {
   void zeroGrad();
 
   /// The operator that made a node.
-  const OpInfo& opOf(Index node) const { return infoOf(code_.data()[find(node).instruction].op()); }
+  const OpInfo& opOf(Index node) const { return infoOf(arrays_.code.data()[find(node).instruction].op()); }
 
   // For the engine: recording.
 
   /// The current tape, with room for what is about to be recorded.
   template <std::size_t words = 0> BURTORCH_INLINE static Tape& withRoom() {
     Tape* tape = currentTapeSlot<T, C>;
-    if (tape->codeSize_ == tape->limit_ || (words > 0 && tape->wordCount_ + words > tape->words_.capacity()))
-        [[unlikely]] {
+    if (tape->codeSize_ == tape->limit_ ||
+        (words > 0 && tape->wordCount_ + words > tape->arrays_.words.capacity())) [[unlikely]] {
       makeRoom({1, 1, words});
       tape = currentTapeSlot<T, C>;  // read, not returned: so the compiler sees one tape before and after
     }
@@ -129,9 +119,9 @@ template <class T, Config C> class Tape {
   /// Appends a node; there must be room.
   BURTORCH_INLINE Handle<C> append(Opcode op, Index a, Index b, T value) {
     const std::size_t node = codeSize_ + bias_;
-    values_.data()[node] = value;
-    gradients_.data()[node] = T{0};
-    code_.data()[codeSize_] = Instruction(op, a, b);
+    arrays_.values.data()[node] = value;
+    arrays_.gradients.data()[node] = T{0};
+    arrays_.code.data()[codeSize_] = Instruction(op, a, b);
     ++codeSize_;
     return handle(static_cast<Index>(node));
   }
@@ -143,31 +133,31 @@ template <class T, Config C> class Tape {
   T* appendBlock(Opcode op, Index a, std::size_t count) {
     const std::size_t first = size();
     if (op == OpList::indexOf<ops::Leaf>() && leadingLeaves_ == codeSize_) ++leadingLeaves_;
-    code_.data()[codeSize_++] = Instruction(op, a, static_cast<Index>(count));
+    arrays_.code.data()[codeSize_++] = Instruction(op, a, static_cast<Index>(count));
     bias_ = first + count - codeSize_;
     tailCode_ = static_cast<Index>(codeSize_);
     updateLimit();
     for (std::size_t i = first; i < first + count; ++i) {
-      gradients_.data()[i] = T{0};
-      if constexpr (C.checks) epochs_.data()[i] = epoch_;
+      arrays_.gradients.data()[i] = T{0};
+      if constexpr (C.checks) arrays_.epochs.data()[i] = epoch_;
     }
-    return values_.data() + first;
+    return arrays_.values.data() + first;
   }
   /// Appends words (a constant, a list); there must be room. Returns where they lie.
   template <std::size_t count> BURTORCH_INLINE Index appendWords(const void* words) {
     const Index at = wordCount_;
-    std::memcpy(words_.data() + at, words, count * sizeof(Index));
+    std::memcpy(arrays_.words.data() + at, words, count * sizeof(Index));
     wordCount_ += static_cast<Index>(count);
     return at;
   }
-  BURTORCH_INLINE T valueAt(Index node) const { return values_.data()[node]; }
+  BURTORCH_INLINE T valueAt(Index node) const { return arrays_.values.data()[node]; }
   /// Words may be written here before they are committed: an error on the way changes nothing.
-  Index* nextWord() { return words_.data() + wordCount_; }
+  Index* nextWord() { return arrays_.words.data() + wordCount_; }
   void commitWords(std::size_t count) { wordCount_ += static_cast<Index>(count); }
 
   BURTORCH_INLINE Handle<C> handle(Index node) {
     if constexpr (C.checks) {
-      epochs_.data()[node] = epoch_;
+      arrays_.epochs.data()[node] = epoch_;
       return {node, epoch_, this};
     } else {
       return {node};
@@ -175,7 +165,7 @@ template <class T, Config C> class Tape {
   }
   Handle<C> handleOf(Index node) const {
     if constexpr (C.checks)
-      return {node, epochs_.data()[node], this};
+      return {node, arrays_.epochs.data()[node], this};
     else
       return {node};
   }
@@ -204,7 +194,7 @@ template <class T, Config C> class Tape {
     Index last;
   };
   std::size_t outputCount(std::size_t instruction) const {
-    const Instruction code = code_.data()[instruction];
+    const Instruction code = arrays_.code.data()[instruction];
     return infoOf(code.op()).writesMany() ? code.b() : 1;
   }
   /// The position of an instruction.
@@ -221,10 +211,10 @@ template <class T, Config C> class Tape {
   BURTORCH_INLINE Position find(Index node) const {
     return node >= tailCode_ + bias_ ? Position{node - bias_, node} : findBelow(node);
   }
-  Instruction instruction(std::size_t k) const { return code_.data()[k]; }
-  const Instruction* code() const { return code_.data(); }
-  Frame<T> frame() const { return {values_.data(), gradients_.data(), words_.data()}; }
-  const Index* words() const { return words_.data(); }
+  Instruction instruction(std::size_t k) const { return arrays_.code.data()[k]; }
+  const Instruction* code() const { return arrays_.code.data(); }
+  Frame<T> frame() const { return {arrays_.values.data(), arrays_.gradients.data(), arrays_.words.data()}; }
+  const Index* words() const { return arrays_.words.data(); }
   /// Instructions before this one are all leaves: a sweep may stop here.
   std::size_t leadingLeaves() const { return leadingLeaves_; }
   /// Inner nodes of instructions before this one may hold gradients of an earlier sweep.
@@ -241,94 +231,49 @@ template <class T, Config C> class Tape {
     while (node < first);
     return {instruction, static_cast<Index>(first + outputCount(instruction) - 1)};
   }
-  void borrow(std::span<std::byte> memory, Room room);
   void ensure(Room extra);
-  bool hasRoom(Room extra) const {
-    const Room needed = used() + extra;
-    return needed.scalars <= values_.capacity() && needed.instructions <= code_.capacity() &&
-           needed.words <= words_.capacity();
-  }
-  static void requireIndices(Room room) {
-    if (room.scalars > maxIndex || room.words > maxIndex)
-      fail("a tape holds at most %zu scalars and words, not %zu and %zu: rewind between samples", maxIndex,
-           room.scalars, room.words);
-  }
+  bool hasRoom(Room extra) const { return arrays_.fits(used() + extra); }
   void check(const Handle<C>& handle) const {
     if (handle.tape != this)
       fail(handle.tape == nullptr
                ? "a Value that was never given a number is used"
                : "a Value of another tape is used: make its tape current, or copy its number");
-    if (handle.index >= size() || epochs_.data()[handle.index] != handle.epoch)
+    if (handle.index >= size() || arrays_.epochs.data()[handle.index] != handle.epoch)
       fail("a Value from before a rewind is used: node %u is gone", handle.index);
   }
   void updateLimit() {
-    const std::size_t scalars = values_.capacity() - bias_;
-    limit_ = code_.capacity() < scalars ? code_.capacity() : scalars;
+    const std::size_t scalars = arrays_.values.capacity() - bias_;
+    limit_ = arrays_.code.capacity() < scalars ? arrays_.code.capacity() : scalars;
   }
 
   // A scalar node takes one scalar and one instruction, so their difference, the bias, changes only with blocks: one
-  // counter and one limit serve both on the way of every operator.
+  // counter and one limit serve both on the way of every operator. For the order of the fields see Mark.
   std::size_t codeSize_ = 0;
   Index wordCount_ = 0;
-  std::size_t limit_ = 0;  // codeSize_ at which a scalar node finds no room
-  Buffer<T, C.allocates> values_;
-  std::size_t bias_ = 0;  // scalars - instructions
-  Index lastName_ = 0;    // position + 1 of the youngest name among the words
-  Buffer<T, C.allocates> gradients_;
-  std::size_t leadingLeaves_ = 0;  // instructions before this one are all leaves
+  std::size_t limit_ = 0;          // codeSize_ at which a scalar node finds no room
+  Index lastName_ = 0;             // position + 1 of the youngest name among the words
+  std::size_t bias_ = 0;           // scalars - instructions
   Index tailCode_ = 0;             // from here on every instruction writes one scalar
-  Buffer<Instruction, C.allocates> code_;
-  Buffer<Index, C.allocates> words_;
+  std::size_t leadingLeaves_ = 0;  // instructions before this one are all leaves
   Index sweptCode_ = 0;
+  TapeArrays<T, C> arrays_;
   bool isGrowing_ = true;
   std::uint8_t userOpCount_ = 0;
   const UserOp<T>* userOps_[maxUserOps] = {};
-  // Only with checks: when each scalar was recorded.
-  struct Nothing {};
-  [[no_unique_address]] std::conditional_t<C.checks, Buffer<Index, C.allocates>, Nothing> epochs_;
-  [[no_unique_address]] std::conditional_t<C.checks, Index, Nothing> epoch_{};
+  Index epoch_ = 0;  // counts rewinds; only with checks
 };
 
-template <class T, Config C> void Tape<T, C>::borrow(std::span<std::byte> memory, Room room) {
-  requireIndices(room);
-  if (memory.size() < requiredBytes(room))
-    fail("a buffer of %zu bytes is too small for the room asked for: %zu are needed", memory.size(),
-         requiredBytes(room));
-  void* at = memory.data();
-  std::size_t left = memory.size();
-  const auto take = [&](auto& buffer, std::size_t count, std::size_t size, std::size_t alignment) {
-    buffer.borrow(std::align(alignment, count * size, at, left), count);
-    at = static_cast<std::byte*>(at) + count * size;
-    left -= count * size;
-  };
-  take(values_, room.scalars, sizeof(T), alignof(T));
-  take(gradients_, room.scalars, sizeof(T), alignof(T));
-  take(code_, room.instructions, sizeof(Instruction), alignof(Instruction));
-  take(words_, room.words, sizeof(Index), alignof(Index));
-  if constexpr (C.checks) take(epochs_, room.scalars, sizeof(Index), alignof(Index));
-  updateLimit();
-}
-
 template <class T, Config C> void Tape<T, C>::ensure(Room extra) {
-  if (hasRoom(extra)) return;
-  const Room needed = used() + extra;
+  const Room needed = used() + extra, room = arrays_.room();
+  if (arrays_.fits(needed)) return;
   requireIndices(needed);
   if (!isGrowing_ || !C.allocates)
     fail(
         "the tape is full: %zu scalars, %zu instructions and %zu words are needed, it has room for %zu, %zu "
         "and %zu",
-        needed.scalars, needed.instructions, needed.words, values_.capacity(), code_.capacity(),
-        words_.capacity());
-  if constexpr (C.allocates) {
-    if (needed.scalars > values_.capacity()) {
-      gradients_.grow(needed.scalars, maxIndex);
-      if constexpr (C.checks) epochs_.grow(needed.scalars, maxIndex);
-      values_.grow(needed.scalars, maxIndex);
-    }
-    if (needed.instructions > code_.capacity()) code_.grow(needed.instructions, maxIndex);
-    if (needed.words > words_.capacity()) words_.grow(needed.words, maxIndex);
-    updateLimit();
-  }
+        needed.scalars, needed.instructions, needed.words, room.scalars, room.instructions, room.words);
+  if constexpr (C.allocates) arrays_.grow(needed);
+  updateLimit();
 }
 
 template <class T, Config C> void Tape<T, C>::zeroGrad() {
@@ -353,8 +298,8 @@ void Tape<T, C>::setName([[maybe_unused]] Index node, [[maybe_unused]] std::stri
 }
 template <class T, Config C> std::string_view Tape<T, C>::nameOf([[maybe_unused]] Index node) const {
   if constexpr (C.names) {
-    for (Index at = lastName_; at != 0; at = words_.data()[at - 1]) {
-      const Index* entry = words_.data() + (at - 1);
+    for (Index at = lastName_; at != 0; at = arrays_.words.data()[at - 1]) {
+      const Index* entry = arrays_.words.data() + (at - 1);
       if (entry[1] == node) return {reinterpret_cast<const char*>(entry + 3), entry[2]};
     }
   }

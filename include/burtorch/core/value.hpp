@@ -122,7 +122,7 @@ template <class T, Config C> class Range {
 
 template <class T, Config C> Range<T, C> Tape<T, C>::leaves(std::span<const T> values) {
   Range<T, C> block = leaves(values.size());
-  for (std::size_t i = 0; i < values.size(); ++i) this->values_.data()[block.first() + i] = values[i];
+  for (std::size_t i = 0; i < values.size(); ++i) arrays_.values.data()[block.first() + i] = values[i];
   return block;
 }
 template <class T, Config C> Range<T, C> Tape<T, C>::leaves(std::size_t count, T value) {
