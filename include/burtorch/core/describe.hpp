@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <string>
+#include <type_traits>
 
 #include "value.hpp"
 
@@ -13,6 +14,13 @@ inline std::string numberAsString(double x) {
   char text[32];
   std::snprintf(text, sizeof text, "%.9g", x);
   return text;
+}
+/// A dual number shows both its parts.
+template <class T> std::string scalarAsString(const T& x) {
+  if constexpr (std::is_floating_point_v<T>)
+    return numberAsString(static_cast<double>(x));
+  else
+    return scalarAsString(x.value) + "+" + scalarAsString(x.tangent) + "e";
 }
 }  // namespace detail
 
@@ -34,8 +42,8 @@ template <class T, Config C> std::string asString(const Value<T, C>& value) {
   });
   if (count > shown) operands += ", ... " + std::to_string(count) + " in all";
   if (!operands.empty()) text += "(" + operands + ")";
-  text += ", data " + detail::numberAsString(static_cast<double>(value.dataCopy()));
-  text += ", grad " + detail::numberAsString(static_cast<double>(value.gradCopy()));
+  text += ", data " + detail::scalarAsString(value.dataCopy());
+  text += ", grad " + detail::scalarAsString(value.gradCopy());
   return text + ", #" + std::to_string(node);
 }
 

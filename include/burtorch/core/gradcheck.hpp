@@ -53,7 +53,9 @@ template <class F, class L> GradcheckResult gradcheck(F&& f, const L& x, double 
     const double gradient = static_cast<double>(leaves.gradients()[i]);
     const double scale = std::abs(gradient) > 1 ? std::abs(gradient) : 1;
     const double error = std::abs(gradient - difference) / scale;
-    if (!(error <= result.error)) result = {true, i, gradient, difference, error};
+    // A NaN is the worst of all, and stays.
+    if (!(error <= result.error) && !std::isnan(result.error))
+      result = {true, i, gradient, difference, error};
   }
   result.isOk = result.error <= tolerance;
   return result;

@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "backward.hpp"
 #include "reduce.hpp"
 
 namespace burtorch {

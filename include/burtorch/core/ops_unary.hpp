@@ -139,17 +139,20 @@ struct Erf : UnaryOp {
   static constexpr std::string_view name = "erf", opcode = "eErf", formula = "erf(x)";
   template <class T> static T value(T x) { return erf(x); }
   template <class T> static T slope(T g, T x, Unread) {
-    return T{2 * std::numbers::inv_sqrtpi} * exp(-(x * x)) * g;
+    return static_cast<PlainOf<T>>(2 * std::numbers::inv_sqrtpi) * exp(-(x * x)) * g;
   }
 };
 
 struct Gelu : UnaryOp {
   static constexpr std::string_view name = "gelu", opcode = "eGelu",
                                     formula = "x / 2 * (1 + erf(x / sqrt(2)))";
-  template <class T> static T value(T x) { return x * T{0.5} * (T{1} + erf(x * T{std::numbers::sqrt2 / 2})); }
+  template <class T> static T value(T x) {
+    return x * T{0.5} * (T{1} + erf(x * static_cast<PlainOf<T>>(std::numbers::sqrt2 / 2)));
+  }
   template <class T> static T slope(T g, T x, Unread) {
-    const T below = T{0.5} * (T{1} + erf(x * T{std::numbers::sqrt2 / 2}));
-    const T density = exp(x * x * T{-0.5}) * T{std::numbers::inv_sqrtpi * std::numbers::sqrt2 / 2};
+    const T below = T{0.5} * (T{1} + erf(x * static_cast<PlainOf<T>>(std::numbers::sqrt2 / 2)));
+    const T density =
+        exp(x * x * T{-0.5}) * static_cast<PlainOf<T>>(std::numbers::inv_sqrtpi * std::numbers::sqrt2 / 2);
     return g * (below + x * density);
   }
 };

@@ -22,7 +22,15 @@ template <class X> struct ElementOfItem { using Type = X; };
 template <class T, Config C> struct ElementOfItem<Range<T, C>> { using Type = Value<T, C>; };
 template <class L> using ItemOf = std::remove_cvref_t<decltype(*std::data(std::declval<const L&>()))>;
 
-template <class L> struct ElementOfList { using Type = typename ElementOfItem<ItemOf<L>>::Type; };
+template <class L> struct ElementOfList {};
+template <class L>
+requires requires(const L& list) {
+  std::data(list);
+  std::size(list);
+}
+struct ElementOfList<L> {
+  using Type = typename ElementOfItem<ItemOf<L>>::Type;
+};
 template <class T, Config C> struct ElementOfList<Range<T, C>> { using Type = Value<T, C>; };
 
 }  // namespace detail
@@ -36,6 +44,9 @@ namespace detail {
 
 inline void requireElements(std::size_t count, std::string_view name) {
   if (count == 0) fail("%.*s of an empty list", static_cast<int>(name.size()), name.data());
+  if (count > maxIndex)  // a list of ranges may name the same numbers many times
+    fail("%.*s of %zu numbers: a list holds at most %zu", static_cast<int>(name.size()), name.data(), count,
+         maxIndex);
 }
 inline void requireEqual(std::size_t x, std::size_t y, std::string_view name) {
   if (x != y) fail("%.*s of lists of %zu and %zu numbers", static_cast<int>(name.size()), name.data(), x, y);
@@ -56,9 +67,19 @@ template <class T, Config C> class ListWriter {
       return sum;
     }
   }
-  /// An upper bound for the words of a list.
-  template <class L> static std::size_t wordBound(const L& list) {
-    return 2 + 2 * (count(list) + sizeOf(list));
+  /// How many words a list takes. Exact: a tape with the room that an earlier run used must do.
+  static std::size_t wordCount(const Range<T, C>& range) {
+    return range.size() == 0 ? 0 : range.stride() == 1 ? 1 : 2;
+  }
+  template <class L> static std::size_t wordCount(const L& list) {
+    if constexpr (std::is_same_v<ItemOf<L>, Value<T, C>>) {
+      std::int32_t stride = 1;
+      if (!isEven(std::span(std::data(list), std::size(list)), stride)) return 1 + std::size(list);
+      return stride == 1 ? 1 : 2;
+    } else {
+      return areContiguous(std::span(std::data(list), std::size(list))) ? 1 + 2 * std::size(list)
+                                                                        : 1 + count(list);
+    }
   }
 
   void write(Index word) { *at_++ = word; }
@@ -76,35 +97,41 @@ template <class T, Config C> class ListWriter {
   Index position() const { return static_cast<Index>(begin_ - tape_.words()); }
 
  private:
-  template <class L> static std::size_t sizeOf(const L& list) {
-    if constexpr (requires { std::data(list); })
-      return std::size(list);
-    else
-      return 1;
+  static Index indexOf(const Value<T, C>& handle) { return currentTapeSlot<T, C>->indexOf(handle.handle()); }
+  /// Whether the nodes lie at equal distances.
+  static bool isEven(std::span<const Value<T, C>> handles, std::int32_t& stride) {
+    if (handles.size() < 2) return true;
+    Index previous = indexOf(handles[1]);
+    stride = static_cast<std::int32_t>(previous - indexOf(handles[0]));
+    bool areEven = true;
+    for (std::size_t i = 2; i < handles.size(); ++i) {
+      const Index index = indexOf(handles[i]);
+      areEven = areEven && static_cast<std::int32_t>(index - previous) == stride;
+      previous = index;
+    }
+    return areEven;
   }
+  static bool areContiguous(std::span<const Range<T, C>> ranges) {
+    bool are = true;
+    for (const auto& range : ranges) are = are && (range.stride() == 1 || range.size() < 2);
+    return are;
+  }
+
   void writeEven(Index first, std::int32_t stride) {
     write(listHead(stride == 1 ? ListForm::contiguous : ListForm::strided, first));
     if (stride != 1) write(static_cast<Index>(stride));
   }
   void writeHandles(std::span<const Value<T, C>> handles) {
-    Index* head = at_++;
-    for (const auto& handle : handles) write(tape_.indexOf(handle.handle()));
-    const Index* index = head + 1;
-    const std::int32_t stride = handles.size() > 1 ? static_cast<std::int32_t>(index[1] - index[0]) : 1;
-    bool isEven = true;
-    for (std::size_t i = 1; i < handles.size(); ++i)
-      isEven = isEven && static_cast<std::int32_t>(index[i] - index[i - 1]) == stride;
-    if (isEven) {
-      at_ = head;
-      writeEven(index[0], stride);
+    std::int32_t stride = 1;
+    if (isEven(handles, stride)) {
+      writeEven(indexOf(handles[0]), stride);
     } else {
-      *head = listHead(ListForm::scattered, 0);
+      write(listHead(ListForm::scattered, 0));
+      for (const auto& handle : handles) write(indexOf(handle));
     }
   }
   void writeRanges(std::span<const Range<T, C>> ranges) {
-    bool isContiguous = true;
-    for (const auto& range : ranges) isContiguous = isContiguous && (range.stride() == 1 || range.size() < 2);
-    if (isContiguous) {
+    if (areContiguous(ranges)) {
       write(listHead(ListForm::ranges, static_cast<Index>(ranges.size())));
       for (const auto& range : ranges) {
         write(range.size() > 0 ? range.first() : 0);
@@ -155,7 +182,7 @@ template <class T, Config C> struct ListMode<Value<T, C>> {
   static V varying(const L& xs, Extra... extra) {
     const std::size_t count = Writer::count(xs);
     requireElements(count, Op::name);
-    Tape<T, C>& tape = Tape<T, C>::withRoom({1, 1, Writer::wordBound(xs) + sizeof...(extra)});
+    Tape<T, C>& tape = Tape<T, C>::withRoom({1, 1, Writer::wordCount(xs) + sizeof...(extra)});
     Writer writer(tape);
     writer.write(xs);
     (writer.write(static_cast<Index>(extra)), ...);
@@ -178,7 +205,7 @@ template <class T, Config C> struct ListMode<Value<T, C>> {
   template <class Op, class L> static Range<T, C> block(const L& xs) {
     const std::size_t count = Writer::count(xs);
     requireElements(count, Op::name);
-    Tape<T, C>& tape = Tape<T, C>::withRoom({count, 1, Writer::wordBound(xs)});
+    Tape<T, C>& tape = Tape<T, C>::withRoom({count, 1, Writer::wordCount(xs)});
     Writer writer(tape);
     writer.write(xs);
     const Opcode op = opcodeOn<Op>(tape);
@@ -194,7 +221,8 @@ template <class T, Config C> struct ListMode<Value<T, C>> {
     const std::size_t count = Writer::count(xs);
     requireElements(count, Op::name);
     requireEqual(count, Writer::count(ys), Op::name);
-    Tape<T, C>& tape = Tape<T, C>::withRoom({1, 1, 1 + Writer::wordBound(xs) + Writer::wordBound(ys)});
+    Tape<T, C>& tape = Tape<T, C>::withRoom(
+        {1, 1, (bias != nullptr ? 1u : 0u) + Writer::wordCount(xs) + Writer::wordCount(ys)});
     Writer writer(tape);
     if (bias != nullptr) writer.write(tape.indexOf(bias->handle()));
     const Index at = writer.position();
@@ -277,8 +305,9 @@ auto softmax(const L& xs) { return detail::ListMode<ElementOf<L>>::template bloc
 template <NumberList L> void softmax(const L& xs, std::span<ElementOf<L>> out) {
   using X = ElementOf<L>;
   if constexpr (requires { softmax(xs); }) {
+    detail::requireEqual(detail::ListMode<X>::Writer::count(xs), out.size(), ops::Softmax::name);
     const auto block = softmax(xs);
-    detail::requireEqual(block.size(), out.size(), ops::Softmax::name);
+
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = block[i];
   } else {
     detail::requireElements(std::size(xs), ops::Softmax::name);

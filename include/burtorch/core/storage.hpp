@@ -66,7 +66,7 @@ template <class T, bool allocates = true> class Buffer {
 };
 
 inline void requireIndices(Room room) {
-  if (room.scalars > maxIndex || room.words > maxIndex)
+  if (room.scalars > maxIndex || room.instructions > maxIndex || room.words > maxIndex)
     fail("a tape holds at most %zu scalars and words, not %zu and %zu: rewind between samples", maxIndex,
          room.scalars, room.words);
 }

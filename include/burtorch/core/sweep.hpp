@@ -34,13 +34,13 @@ template <class Op, class T> struct Slopes {
     }
   }
 
-  /// Whether the slope depends on values at all; a constant slope (x + y) never makes a NaN out of a zero.
+  /// Whether the slope depends on numbers at all; that of x + y does not, and never makes a NaN out of a zero.
   static constexpr bool readValues() {
     if constexpr (Op::arity == Arity::unary) return !requires(T g, Unread u) {
         Op::slope(g, u, u);
       };
     else if constexpr (Op::arity == Arity::constant)
-      return !requires(T g, Unread u) { Op::slope(g, u, 1.0, u); };
+      return true;
     else
       return !requires(T g, Unread u) {
         Op::slopeX(g, u, u, u);

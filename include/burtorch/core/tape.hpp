@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -221,7 +222,19 @@ template <class T, Config C> class Tape {
   std::size_t sweptCode() const { return sweptCode_; }
   void setSwept(const Position& root) { sweptCode_ = static_cast<Index>(root.instruction + 1); }
 
+  static constexpr std::size_t wordsOfName([[maybe_unused]] std::string_view name) {
+    if constexpr (C.names)
+      return 3 + (name.size() + sizeof(Index) - 1) / sizeof(Index);
+    else
+      return 0;
+  }
+  /// The gradient of a node was set from outside: the next sweep clears it, unless it is a leaf's.
+  void touchGradient(Index node) {
+    const auto code = static_cast<Index>(find(node).instruction + 1);
+    if (sweptCode_ < code) sweptCode_ = code;
+  }
   void setName(Index node, std::string_view name);
+
   std::string_view nameOf(Index node) const;
 
  private:
@@ -285,8 +298,15 @@ template <class T, Config C> void Tape<T, C>::zeroGrad() {
 template <class T, Config C>
 void Tape<T, C>::setName([[maybe_unused]] Index node, [[maybe_unused]] std::string_view name) {
   if constexpr (C.names) {
-    const std::size_t words = 3 + (name.size() + sizeof(Index) - 1) / sizeof(Index);
+    const std::size_t words = wordsOfName(name);
+    // A name that lies on this tape moves when the tape grows.
+    const auto* begin = reinterpret_cast<const char*>(arrays_.words.data());
+    const bool isOwn =
+        !std::less<>{}(name.data(), begin) && std::less<>{}(name.data(), begin + wordCount_ * sizeof(Index));
+    const std::ptrdiff_t offset = isOwn ? name.data() - begin : 0;
     ensure({0, 0, words});
+    if (isOwn) name = {reinterpret_cast<const char*>(arrays_.words.data()) + offset, name.size()};
+
     Index* at = nextWord();
     at[0] = lastName_;
     at[1] = node;

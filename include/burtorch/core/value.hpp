@@ -7,6 +7,7 @@
 #pragma once
 
 #include <compare>
+#include <functional>
 #include <initializer_list>
 #include <iterator>
 #include <span>
@@ -25,7 +26,11 @@ template <class T, Config C> class Value {
   Value() = default;
   /// A leaf on the current tape.
   Value(T number) : handle_(Tape<T, C>::withRoom().appendLeaf(number)) {}
-  Value(T number, std::string_view name) : Value(number) { setName(name); }
+  Value(T number, std::string_view name) {
+    // Room for both first: a leaf without its name must not stay behind.
+    handle_ = Tape<T, C>::withRoom(Room{1, 1, Tape<T, C>::wordsOfName(name)}).appendLeaf(number);
+    setName(name);
+  }
   explicit Value(Handle<C> handle) : handle_(handle) {}
   /// The result of an operator.
   Value(Handle<C> handle, T number) : handle_(handle), isComputed_(true), number_(number) {}
@@ -37,7 +42,10 @@ template <class T, Config C> class Value {
     if (isComputed_) fail("setData on node %u, which was computed: only leaves can change", handle_.index);
     tape().values()[index()] = number;
   }
-  void setGrad(T gradient) { tape().gradients()[index()] = gradient; }
+  void setGrad(T gradient) {
+    tape().gradients()[index()] = gradient;
+    tape().touchGradient(index());
+  }
 
   void setName(std::string_view name) {
     if constexpr (C.names) tape().setName(index(), name);
@@ -96,7 +104,7 @@ template <class T, Config C> class Range {
   Range every(std::size_t from, std::size_t count, std::int32_t step) const {
     if (count == 0) return {};
     const auto end = static_cast<std::int64_t>(from) + static_cast<std::int64_t>(count - 1) * step;
-    if (from >= count_ || end < 0 || end >= static_cast<std::int64_t>(count_))
+    if (from >= count_ || count > maxIndex || end < 0 || end >= static_cast<std::int64_t>(count_))
       fail("elements %zu to %lld of a range of %u are asked for", from, static_cast<long long>(end), count_);
     return {currentTape<T, C>().handleOf(at(from)), count, step * stride_};
   }
@@ -121,8 +129,14 @@ template <class T, Config C> class Range {
 };
 
 template <class T, Config C> Range<T, C> Tape<T, C>::leaves(std::span<const T> values) {
-  Range<T, C> block = leaves(values.size());
-  for (std::size_t i = 0; i < values.size(); ++i) arrays_.values.data()[block.first() + i] = values[i];
+  // Growing may move the numbers that are copied, if they lie on this tape.
+  const T* begin = arrays_.values.data();
+  const bool isOwn = !std::less<>{}(values.data(), begin) && std::less<>{}(values.data(), begin + size());
+  const std::ptrdiff_t offset = isOwn ? values.data() - begin : 0;
+  const std::size_t first = size();
+  const Range<T, C> block = leaves(values.size());
+  const T* from = isOwn ? arrays_.values.data() + offset : values.data();
+  for (std::size_t i = 0; i < values.size(); ++i) arrays_.values.data()[first + i] = from[i];
   return block;
 }
 template <class T, Config C> Range<T, C> Tape<T, C>::leaves(std::size_t count, T value) {

@@ -1,0 +1,23 @@
+// Random graphs against numbers that PyTorch gave for them (tests/reference/graphs.txt). The same against a live PyTorch
+// is tests/reference/torch_live.sh.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "reference/graph_checks.hpp"
+
+namespace {
+
+TEST(TorchGraphs, AgreeWithStoredNumbers) {
+  const auto folder = std::filesystem::path(__FILE__).parent_path().parent_path() / "reference";
+  graphs::Features features;
+  for (const auto& program : graphs::Parser::parseFile((folder / "graphs.txt").string())) {
+    const std::string complaint = graphs::checkProgram(program, features);
+    EXPECT_TRUE(complaint.empty()) << complaint << "\n" << graphs::toText(program);
+  }
+  EXPECT_GE(features["expectations"], 400);
+  for (const auto& info : burtorch::OpList::infos)
+    EXPECT_GT(features[std::string(info.name)], 0) << info.name;
+}
+
+}  // namespace

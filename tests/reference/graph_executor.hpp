@@ -1,0 +1,247 @@
+// Runs programs (graph_program.hpp) through the library's public functions: on tapes, and with dual numbers.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "burtorch/burtorch.hpp"
+#include "graph_program.hpp"
+
+namespace graphs {
+
+template <class X> X runUnary(const Step& step, X x) {
+  using namespace burtorch;
+  switch (step.op) {
+    case Op::relu: return relu(x);
+    case Op::tanh: return tanh(x);
+    case Op::exp: return exp(x);
+    case Op::negativeLog: return negativeLog(x);
+    case Op::sigmoid: return sigmoid(x);
+    case Op::inv: return inv(x);
+    case Op::sqr: return sqr(x);
+    case Op::pow3: return pow3(x);
+    case Op::logarithm: return step.how == How::function ? log(x) : logarithm(x);
+    case Op::sqrt: return sqrt(x);
+    case Op::invSqrt: return invSqrt(x);
+    case Op::neg: return -x;
+    case Op::sin: return sin(x);
+    case Op::cos: return cos(x);
+    case Op::abs: return abs(x);
+    case Op::softplus: return softplus(x);
+    case Op::erf: return erf(x);
+    case Op::gelu: return gelu(x);
+    case Op::log1p: return log1p(x);
+    default: return expm1(x);
+  }
+}
+
+/// Arithmetic in all its spellings; y is a number of the same mode or a constant.
+template <class X, class Y> X runArithmetic(Op op, How how, X x, Y y) {
+  using namespace burtorch;
+  const bool isNamed = how == How::inplaceName;
+  if (how == How::inplace || isNamed) {
+    X c = x;
+    switch (op) {
+      case Op::add: isNamed ? addInplace(c, y) : c += y; break;
+      case Op::sub: isNamed ? subInplace(c, y) : c -= y; break;
+      case Op::mul: isNamed ? multInplace(c, y) : c *= y; break;
+      default: isNamed ? divInplace(c, y) : c /= y; break;
+    }
+    return c;
+  }
+  switch (op) {
+    case Op::add: return x + y;
+    case Op::sub: return x - y;
+    case Op::mul: return x * y;
+    default: return x / y;
+  }
+}
+
+template <class X> X runBinary(const Step& step, X x, X y) {
+  using namespace burtorch;
+  switch (step.op) {
+    case Op::add:
+      if (step.how == How::function) return add(x, y);
+      return runArithmetic(step.op, step.how, x, y);
+    case Op::sub:
+      if (step.how == How::function) return sub(x, y);
+      return runArithmetic(step.op, step.how, x, y);
+    case Op::mul:
+      if (step.how == How::function) return mul(x, y);
+      return runArithmetic(step.op, step.how, x, y);
+    case Op::div:
+      if (step.how == How::function) return div(x, y);
+      return runArithmetic(step.op, step.how, x, y);
+    case Op::mean: return mean(x, y);
+    case Op::addSquares: return addSquares(x, y);
+    case Op::meanSquares: return meanSquares(x, y);
+    case Op::negativeMean: return negativeMean(x, y);
+    case Op::max: return max(x, y);
+    default: return min(x, y);
+  }
+}
+
+template <class X> X runConstant(const Step& step, X x) {
+  using namespace burtorch;
+  const double c = step.constant;
+  const bool isLeft = step.how == How::left;
+  switch (step.op) {
+    case Op::mulByConstant:
+      if (step.how == How::function) return mulByConstant(x, c);
+      return isLeft ? c * x : runArithmetic(Op::mul, step.how, x, c);
+    case Op::addConstant:
+      if (step.how == How::minus) return x - (-c);
+      return isLeft ? c + x : runArithmetic(Op::add, step.how, x, c);
+    case Op::divByConstant: return runArithmetic(Op::div, step.how, x, c);
+    case Op::subFromConstant: return c - x;
+    case Op::constantDiv: return c / x;
+    case Op::maxConstant: return isLeft ? max(c, x) : max(x, c);
+    case Op::minConstant: return isLeft ? min(c, x) : min(x, c);
+    case Op::leakyRelu: return leakyRelu(x, c);
+    default: return pow(x, c);
+  }
+}
+
+template <class L> auto runList(const Step& step, const L& xs) {
+  using namespace burtorch;
+  switch (step.op) {
+    case Op::reduceSum: return reduceSum(xs);
+    case Op::reduceSub: return reduceSub(xs);
+    case Op::reduceMul: return reduceMul(xs);
+    case Op::reduceMean: return step.how == How::both ? reduceMeanAndMeanSquares(xs).first : reduceMean(xs);
+    case Op::reduceNegativeMean: return reduceNegativeMean(xs);
+    case Op::reduceSumOfSquares: return reduceSumOfSquares(xs);
+    case Op::reduceMeanSquares:
+      return step.how == How::both ? reduceMeanAndMeanSquares(xs).second : reduceMeanSquares(xs);
+    case Op::varianceBiased: return varianceBiased(xs);
+    case Op::variance: return variance(xs);
+    case Op::crossEntropy: return crossEntropy(xs, step.target);
+    default: return logSumExp(xs);
+  }
+}
+
+/// A program on the current tape. The nodes of the program are not the nodes of the tape: reduceMul appends many.
+template <class T, burtorch::Config C = burtorch::defaultConfig> class TapeRun {
+ public:
+  using Value = burtorch::Value<T, C>;
+  using Range = burtorch::Range<T, C>;
+
+  /// Runs the steps [from, to) after those that have been run.
+  void run(const Program& program, std::size_t from, std::size_t to) {
+    for (std::size_t i = from; i < to; ++i) append(program.steps[i]);
+  }
+  void run(const Program& program) { run(program, 0, program.steps.size()); }
+  /// Forgets the nodes from `count` on; the caller rewinds the tape.
+  void truncate(std::size_t count) { nodes_.resize(count); }
+
+  const std::vector<Value>& nodes() const { return nodes_; }
+  Value operator[](int node) const { return nodes_[static_cast<std::size_t>(node)]; }
+  burtorch::Index index(int node) const { return (*this)[node].sysGetRawNodeIndex(); }
+
+ private:
+  void append(const Step& step) {
+    switch (kindOf(step.op)) {
+      case Kind::leaf: return appendLeaves(step);
+      case Kind::unary: return add(runUnary(step, (*this)[step.x]));
+      case Kind::binary: return add(runBinary(step, (*this)[step.x], (*this)[step.y]));
+      case Kind::constant: return add(runConstant(step, (*this)[step.x]));
+      case Kind::list:
+      case Kind::indexed: return withList(step.xs, [&](const auto& xs) { add(runList(step, xs)); });
+      case Kind::block: return withList(step.xs, [&](const auto& xs) { addAll(burtorch::softmax(xs)); });
+      case Kind::pair:
+        return withList(step.xs, [&](const auto& xs) {
+          withList(step.ys, [&](const auto& ys) {
+            if (step.op == Op::innerProduct)
+              add(burtorch::innerProduct(xs, ys));
+            else
+              add(burtorch::innerProductWithBias(xs, ys, (*this)[step.y]));
+          });
+        });
+    }
+  }
+  void appendLeaves(const Step& step) {
+    std::vector<T> numbers;
+    for (const double x : step.leaves) numbers.push_back(static_cast<T>(x));
+    if (!step.isBlock && numbers.size() == 1) return add(Value(numbers[0]));
+    addAll(burtorch::currentTape<T, C>().leaves(std::span<const T>(numbers)));
+  }
+  void add(const Value& value) { nodes_.push_back(value); }
+  void addAll(const Range& range) {
+    for (std::size_t i = 0; i < range.size(); ++i) add(range[i]);
+  }
+
+  /// Calls f with a Range, a list of Ranges or a list of handles.
+  template <class F> void withList(const List& list, F f) const {
+    std::vector<Range> ranges;
+    for (const Span& span : list.spans) {
+      const auto range = rangeOf(span);
+      if (!range) return f(handles(list));
+      ranges.push_back(*range);
+    }
+    if (ranges.empty())
+      f(handles(list));
+    else if (ranges.size() == 1)
+      f(ranges[0]);
+    else
+      f(ranges);
+  }
+  std::vector<Value> handles(const List& list) const {
+    std::vector<Value> handles;
+    for (const int node : list.nodes) handles.push_back((*this)[node]);
+    return handles;
+  }
+  /// The nodes of a span as a Range, if they lie at equal distances on the tape too.
+  std::optional<Range> rangeOf(const Span& span) const {
+    if (span.count < 2) return Range((*this)[span.first].handle(), static_cast<std::size_t>(span.count));
+    const auto at = [&](int i) { return static_cast<std::int32_t>(index(span.first + i * span.stride)); };
+    const std::int32_t stride = at(1) - at(0);
+    for (int i = 2; i < span.count; ++i)
+      if (at(i) - at(i - 1) != stride) return {};
+    return Range((*this)[span.first].handle(), static_cast<std::size_t>(span.count), stride);
+  }
+
+  std::vector<Value> nodes_;
+};
+
+/// A program with dual numbers: the library's forward mode. `tangents` has a number for every leaf, in order.
+inline std::vector<burtorch::Dual<double>> runDual(const Program& program,
+                                                   const std::vector<double>& tangents) {
+  using X = burtorch::Dual<double>;
+  std::vector<X> nodes;
+  std::size_t leaf = 0;
+  const auto node = [&](int i) { return nodes[static_cast<std::size_t>(i)]; };
+  const auto gather = [&](const List& list) {
+    std::vector<X> xs;
+    for (const int i : list.nodes) xs.push_back(node(i));
+    return xs;
+  };
+  for (const Step& step : program.steps) {
+    const auto xs = gather(step.xs), ys = gather(step.ys);
+    switch (kindOf(step.op)) {
+      case Kind::leaf:
+        for (const double x : step.leaves) nodes.emplace_back(x, tangents[leaf++]);
+        break;
+      case Kind::unary: nodes.push_back(runUnary(step, node(step.x))); break;
+      case Kind::binary: nodes.push_back(runBinary(step, node(step.x), node(step.y))); break;
+      case Kind::constant: nodes.push_back(runConstant(step, node(step.x))); break;
+      case Kind::list:
+      case Kind::indexed: nodes.push_back(runList(step, xs)); break;
+      case Kind::block: {
+        std::vector<X> out(xs.size());
+        burtorch::softmax(xs, std::span<X>(out));
+        nodes.insert(nodes.end(), out.begin(), out.end());
+        break;
+      }
+      case Kind::pair:
+        if (step.op == Op::innerProduct)
+          nodes.push_back(burtorch::innerProduct(xs, ys));
+        else
+          nodes.push_back(burtorch::innerProductWithBias(xs, ys, node(step.y)));
+        break;
+    }
+  }
+  return nodes;
+}
+
+}  // namespace graphs
