@@ -305,9 +305,10 @@ auto softmax(const L& xs) { return detail::ListMode<ElementOf<L>>::template bloc
 template <NumberList L> void softmax(const L& xs, std::span<ElementOf<L>> out) {
   using X = ElementOf<L>;
   if constexpr (requires { softmax(xs); }) {
-    detail::requireEqual(detail::ListMode<X>::Writer::count(xs), out.size(), ops::Softmax::name);
+    const std::size_t count = detail::ListMode<X>::Writer::count(xs);
+    detail::requireElements(count, ops::Softmax::name);
+    detail::requireEqual(count, out.size(), ops::Softmax::name);  // before anything is recorded
     const auto block = softmax(xs);
-
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = block[i];
   } else {
     detail::requireElements(std::size(xs), ops::Softmax::name);
@@ -331,6 +332,14 @@ template <Number X> X reduceSumOfSquares(std::initializer_list<X> xs) {
 }
 template <Number X> X reduceMeanSquares(std::initializer_list<X> xs) {
   return applyToList<ops::MeanSquaresVarying>(xs);
+}
+template <Number X> X varianceBiased(std::initializer_list<X> xs) {
+  return applyToList<ops::VarianceBiased>(xs);
+}
+template <Number X> X variance(std::initializer_list<X> xs) { return applyToList<ops::Variance>(xs); }
+template <Number X> X logSumExp(std::initializer_list<X> xs) { return applyToList<ops::LogSumExp>(xs); }
+template <Number X> X crossEntropy(std::initializer_list<X> logits, std::size_t target) {
+  return crossEntropy(std::span(logits.begin(), logits.size()), target);
 }
 template <Number X> X innerProduct(std::initializer_list<X> xs, std::initializer_list<X> ys) {
   return innerProduct(std::span(xs.begin(), xs.size()), std::span(ys.begin(), ys.size()));
