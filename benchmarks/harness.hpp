@@ -20,11 +20,11 @@ struct Options {
 /// One row of a table.
 struct Row {
   std::string experiment, system, mode, dtype = "fp64", work = "gradient";
-  std::vector<std::pair<std::string, double>> params;
+  std::vector<std::pair<std::string, double>> params = {};
   double nsMin = 0, nsMedian = 0, spread = 0;
   double ratioToLimit = 0;  // 0: not applicable
   bool isGradientOk = true;
-  std::vector<std::pair<std::string, double>> extra;  // further figures, for instance bytes per node
+  std::vector<std::pair<std::string, double>> extra = {};  // further figures, for instance bytes per node
 };
 
 /// Something to be timed: `run(n)` does n units of work; `gradient()` is what it found.

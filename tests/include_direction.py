@@ -15,7 +15,7 @@ import tempfile
 
 FOLDERS = ["core", "graph", "view", "nn", "model", "oracle", "train", "data", "io", "viz"]
 HEADER_LINES = 350
-CORE_LINES = 3100
+CORE_LINES = 3200
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 # Core does no input or output; <iostream> would also run an initialiser in every program.
 IO_HEADERS = {"iostream", "fstream", "print"}
@@ -130,9 +130,9 @@ def self_test():
         (linear, good + "\n" * HEADER_LINES, "linear.hpp:352: the header has 352 lines"),
         ("burtorch/misc/x.hpp", good, "x.hpp:1: folder misc has no place"),
     ]
-    long_core = {f"burtorch/core/long{i}.hpp": good + "\n" * 340 for i in range(8)}
+    long_core = {f"burtorch/core/long{i}.hpp": good + "\n" * 340 for i in range(CORE_LINES // 340 + 1)}
     cases = [({}, None), *(({name: text}, expected) for name, text, expected in planted)]
-    cases.append((long_core, "core has 27"))
+    cases.append((long_core, f"lines, the limit is {CORE_LINES}"))
     failures = 0
     for change, expected in cases:
         with tempfile.TemporaryDirectory() as folder:

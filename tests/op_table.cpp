@@ -15,6 +15,7 @@ int main() {
       case burtorch::Arity::block: takes = "a list"; break;
       case burtorch::Arity::pair: takes = info.hasBias ? "two lists, a number" : "two lists"; break;
     }
-    std::printf("| `%s` | `%s` | %s | %s |\n", info.name.data(), info.opcode.data(), takes, info.formula.data());
+    std::printf("| `%s` | `%s` | %s | %s |\n", info.name.data(), info.opcode.data(), takes,
+                info.formula.data());
   }
 }
