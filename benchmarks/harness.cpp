@@ -51,6 +51,7 @@ std::string asJson(const Row& row) {
       << ",\"spread\":" << number(row.spread) << ",\"ratio_to_limit\":"
       << (row.isGradientOk && row.ratioToLimit > 0 ? number(row.ratioToLimit) : "null")
       << ",\"gradient_ok\":" << (row.isGradientOk ? "true" : "false");
+  out << ",\"init_ms\":" << number(row.initMs);
   if (!row.extra.empty()) out << "," << fields(row.extra);
   out << ",\"vm_peak_kb\":" << procField("/proc/self/status", "VmPeak:")
       << ",\"vm_hwm_kb\":" << procField("/proc/self/status", "VmHWM:")
@@ -79,14 +80,22 @@ void printTable(const std::vector<Row>& rows) {
 
 }  // namespace
 
-double nsOf(const std::function<void()>& call, int repeats) {
-  double best = HUGE_VAL;
+void setTimes(Row& row, std::vector<double> times) {
+  std::sort(times.begin(), times.end());
+  row.nsMin = times.front();
+  row.nsMedian = times[times.size() / 2];
+  // Half of the repeats lie within this share of the median.
+  row.spread = (times[times.size() * 3 / 4] - times[times.size() / 4]) / row.nsMedian;
+}
+
+std::vector<double> timesOf(const std::function<void()>& call, int repeats) {
+  std::vector<double> times;
   for (int i = 0; i < repeats; ++i) {
     const auto start = Clock::now();
     call();
-    best = std::min(best, nsSince(start));
+    times.push_back(nsSince(start));
   }
-  return best;
+  return times;
 }
 
 std::vector<Row> compare(const Options& options, const std::string& experiment, long iterations,
@@ -97,6 +106,9 @@ std::vector<Row> compare(const Options& options, const std::string& experiment, 
   for (const Contestant& c : contestants) {
     Row row{.experiment = experiment, .system = c.system, .mode = c.mode};
     row.params = {{"iterations", static_cast<double>(iterations)}};
+    const auto start = Clock::now();
+    c.run(1);
+    row.initMs = nsSince(start) / 1e6;
     c.run(iterations);  // warm, and the gradient to judge
     const std::vector<double> found = c.gradient();
     double scale = 0;
@@ -115,11 +127,7 @@ std::vector<Row> compare(const Options& options, const std::string& experiment, 
   }
   double limit = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    std::sort(times[i].begin(), times[i].end());
-    rows[i].nsMin = times[i].front();
-    rows[i].nsMedian = times[i][times[i].size() / 2];
-    // Half of the repeats lie within this share of the median.
-    rows[i].spread = (times[i][times[i].size() * 3 / 4] - times[i][times[i].size() / 4]) / rows[i].nsMedian;
+    setTimes(rows[i], times[i]);
     if (std::pair(rows[i].system, rows[i].mode) == unit) limit = rows[i].nsMin;
   }
   for (Row& row : rows) row.ratioToLimit = limit > 0 ? row.nsMin / limit : 0;

@@ -24,6 +24,7 @@ struct Row {
   double nsMin = 0, nsMedian = 0, spread = 0;
   double ratioToLimit = 0;  // 0: not applicable
   bool isGradientOk = true;
+  double initMs = 0;                                       // the first call
   std::vector<std::pair<std::string, double>> extra = {};  // further figures, for instance bytes per node
 };
 
@@ -39,8 +40,10 @@ std::vector<Row> compare(const Options& options, const std::string& experiment, 
                          const std::vector<double>& reference, const std::vector<Contestant>& contestants,
                          const std::pair<std::string, std::string>& unit);
 
-/// Nanoseconds of one call, minimum of many.
-double nsOf(const std::function<void()>& call, int repeats);
+/// Fills in minimum, median and spread of times in nanoseconds.
+void setTimes(Row& row, std::vector<double> times);
+/// Nanoseconds of each of many calls.
+std::vector<double> timesOf(const std::function<void()>& call, int repeats);
 
 void print(const Options& options, const std::vector<Row>& rows);
 void pinToCore(int core);

@@ -61,9 +61,7 @@ std::vector<Row> memory(const Options& options) {
       times.push_back(one.nsToReport);
       resident = std::max(resident, one.kbResident);
     }
-    std::sort(times.begin(), times.end());
-    row.nsMin = times.front();
-    row.nsMedian = times[times.size() / 2];
+    setTimes(row, times);
     row.extra = {{"peak_resident_kb", resident}};
     rows.push_back(row);
   }

@@ -8,7 +8,7 @@ namespace {
 
 using burtorch::Value;
 
-/// x <- x y + sin-free mixture of the common operators, `nodes` in all; |x| stays near 1.
+/// Products, sums, differences and relu, `nodes` in all; |x| stays near 1.
 [[gnu::noinline]] Value<double> record(Value<double> a, Value<double> b, long nodes) {
   Value<double> x = a, y = b;
   for (long done = 2; done + 4 <= nodes; done += 4) {
@@ -38,11 +38,12 @@ std::vector<Row> scale(const Options& options) {
       }
     };
     call();  // the tape grows once
-    const double ns = nsOf(call, options.isQuick ? 5 : 9) / static_cast<double>(calls);
+    std::vector<double> times = timesOf(call, options.isQuick ? 9 : 15);
     const auto used = tape.used();
     Row row{.experiment = "scale", .system = "burtorch", .mode = "eager", .work = "node"};
     row.params = {{"nodes", static_cast<double>(used.scalars)}};
-    row.nsMin = row.nsMedian = ns / static_cast<double>(used.scalars);
+    for (double& time : times) time /= static_cast<double>(calls) * static_cast<double>(used.scalars);
+    setTimes(row, times);
     row.extra = {{"bytes_per_node", static_cast<double>(used.scalars * 2 * sizeof(double) +
                                                         used.instructions * sizeof(burtorch::Instruction) +
                                                         used.words * sizeof(burtorch::Index)) /
