@@ -12,20 +12,12 @@
 #include <vector>
 
 #include "burtorch/burtorch.hpp"
+#include "reference/error_sentence.hpp"
 
 namespace burtorch {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-template <class F> std::string sentenceOf(F&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
-}
 
 std::vector<std::uint64_t> bitsOf(std::span<const double> numbers) {
   std::vector<std::uint64_t> bits;

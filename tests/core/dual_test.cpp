@@ -9,18 +9,10 @@
 #include <vector>
 
 #include "burtorch/burtorch.hpp"
+#include "reference/error_sentence.hpp"
 
 namespace burtorch {
 namespace {
-
-template <class F> std::string sentenceOf(F&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
-}
 
 template <class X> X wavy(X x, X y) { return sin(x * y) + exp(x) / (y * y + 1.0) - tanh(x - 2.0 * y); }
 

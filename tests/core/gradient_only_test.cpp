@@ -11,20 +11,12 @@
 #include <vector>
 
 #include "burtorch/burtorch.hpp"
+#include "reference/error_sentence.hpp"
 
 namespace burtorch {
 namespace {
 
 using V = Value<double>;
-
-template <class F> std::string sentenceOf(F&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
-}
 
 class GradientOnlyTest : public testing::Test {
  protected:

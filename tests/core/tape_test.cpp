@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "burtorch/burtorch.hpp"
+#include "reference/error_sentence.hpp"
 
 namespace burtorch {
 namespace {
@@ -31,15 +32,6 @@ TYPED_TEST_SUITE(TapeTest, Settings);
   using RangeT [[maybe_unused]] = Range<T, TypeParam::config>
 
 /// The sentence with which an action fails; empty if it does not.
-template <class F> std::string sentenceOf(F&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
-}
-
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "burtorch/burtorch.hpp"
+#include "reference/error_sentence.hpp"
 
 namespace burtorch {
 namespace {
@@ -20,15 +21,6 @@ namespace {
 constexpr Config plain{.names = true, .checks = false};
 constexpr Config checked{.names = true, .checks = true};
 constexpr Config nameless{.names = false, .checks = false};
-
-template <class F> std::string sentenceOf(F&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
-}
 
 // ---- Handles ----
 

@@ -153,8 +153,9 @@ template <Number X> BURTORCH_INLINE X mean(X x, X y) { return apply<ops::Mean>(x
 template <Number X> BURTORCH_INLINE X addSquares(X x, X y) { return apply<ops::AddSquares>(x, y); }
 template <Number X> BURTORCH_INLINE X meanSquares(X x, X y) { return apply<ops::MeanSquares>(x, y); }
 template <Number X> BURTORCH_INLINE X negativeMean(X x, X y) { return apply<ops::NegativeMean>(x, y); }
-template <Number X> BURTORCH_INLINE X max(X x, X y) { return apply<ops::Max>(x, y); }
-template <Number X> BURTORCH_INLINE X min(X x, X y) { return apply<ops::Min>(x, y); }
+// By reference, as std::max takes them: with both in scope, the more constrained of two equal forms is ours.
+template <Number X> BURTORCH_INLINE X max(const X& x, const X& y) { return apply<ops::Max>(x, y); }
+template <Number X> BURTORCH_INLINE X min(const X& x, const X& y) { return apply<ops::Min>(x, y); }
 template <Number X, Plain N> BURTORCH_INLINE X mulByConstant(X x, N c) {
   return applyConstant<ops::MulByConst>(x, c);
 }

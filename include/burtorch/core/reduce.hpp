@@ -191,7 +191,8 @@ template <class T, Config C> struct ListMode<Value<T, C>> {
     if constexpr (!isValueSkipped) value = Op::value(listAt(tape, at, count), extra...);
     const Opcode op = opcodeOn<Op>(tape);
     tape.commitWords(writer.words());
-    return V(tape.append(op, at, static_cast<Index>(count), value));
+    const auto node = tape.append(op, at, static_cast<Index>(count), value);
+    return isValueSkipped ? V(node) : V(node, value);
   }
 
   template <class Op, class L, class M> static V pair(const L& xs, const M& ys) {
@@ -234,7 +235,7 @@ template <class T, Config C> struct ListMode<Value<T, C>> {
     if (bias != nullptr) value = value + tape.valueAt(tape.indexOf(bias->handle()));
     const Opcode op = opcodeOn<Op>(tape);
     tape.commitWords(writer.words());
-    return V(tape.append(op, at, static_cast<Index>(count), value));
+    return V(tape.append(op, at, static_cast<Index>(count), value), value);
   }
 };
 
