@@ -167,7 +167,7 @@ TYPED_TEST(ValueTest, AName) {
 
 TYPED_TEST(ValueTest, NamesOfAnyLengthAndContent) {
   using V = Value<double, TypeParam::value>;
-  for (std::size_t length : {0, 1, 3, 4, 5, 8, 255, 1000}) {
+  for (std::size_t length : {0u, 1u, 3u, 4u, 5u, 8u, 255u, 1000u}) {
     std::string name(length, 'x');
     if (length > 2) name[1] = '\0';
     V a = 2.0;
