@@ -29,7 +29,7 @@ struct Tiny {
     auto e = (x + y) - (x * y + pow3(y));
     return sqr(e) / 2.0;
   }
-  template <class V> [[gnu::always_inline]] static limits::Gradient<V> byHand(V x, V y) {
+  template <class V> [[gnu::always_inline]] static limits::Gradient<V> byHand(const V& x, const V& y) {
     return limits::tiny(x, y);
   }
 };
@@ -67,7 +67,7 @@ struct Small {
     g += 10.0 / f;
     return g;
   }
-  template <class V> [[gnu::always_inline]] static limits::Gradient<V> byHand(V x, V y) {
+  template <class V> [[gnu::always_inline]] static limits::Gradient<V> byHand(const V& x, const V& y) {
     return limits::small(x, y);
   }
 };

@@ -8,7 +8,7 @@ namespace limits {
 template <class V> struct Gradient { V value, a, b; };
 
 /// Figure 1: c = a + b, d = a b + b^3, e = c - d, f = e^2, g = f / 2.
-template <class V> [[gnu::always_inline]] inline Gradient<V> tiny(V a, V b) {
+template <class V> [[gnu::always_inline]] inline Gradient<V> tiny(const V& a, const V& b) {
   const V c = a + b, d = a * b + b * b * b, e = c - d, f = e * e, g = f / 2.0;
   const V df = V{} + 0.5, de = df * (e + e), dc = de, dd = -de;
   const V da = dd * b + dc;
@@ -17,7 +17,7 @@ template <class V> [[gnu::always_inline]] inline Gradient<V> tiny(V a, V b) {
 }
 
 /// Figure 2, Listing F.8.
-template <class V> [[gnu::always_inline]] inline Gradient<V> small(V a, V b) {
+template <class V> [[gnu::always_inline]] inline Gradient<V> small(const V& a, const V& b) {
   const V zero{};
   const V c0 = a + b, d0 = a * b + b * b * b;
   const V c1 = c0 + (c0 + 1.0), c2 = c1 + ((1.0 + c1) - a);
