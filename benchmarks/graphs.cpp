@@ -18,14 +18,14 @@ struct Tiny {
   static constexpr long iterations = 100000;
   static std::vector<double> reference() { return {-35, 1050}; }
 
-  template <class X> [[gnu::always_inline]] static X graph(X x, X y) {
+  template <class X> [[gnu::always_inline]] static constexpr X graph(X x, X y) {
     auto c = x + y;
     auto d = x * y + pow3(y);
     auto e = c - d;
     auto f = sqr(e);
     return f / X(2.0);
   }
-  template <class X> [[gnu::always_inline]] static X graphWithConstants(X x, X y) {
+  template <class X> [[gnu::always_inline]] static constexpr X graphWithConstants(X x, X y) {
     auto e = (x + y) - (x * y + pow3(y));
     return sqr(e) / 2.0;
   }
@@ -41,7 +41,7 @@ struct Small {
   static constexpr long iterations = 20000;
   static std::vector<double> reference() { return {138.83381924198252, 645.5772594752186}; }
 
-  template <class X> [[gnu::always_inline]] static X graph(X x, X y) {
+  template <class X> [[gnu::always_inline]] static constexpr X graph(X x, X y) {
     auto c = x + y;
     auto d = x * y + pow3(y);
     c += c + X(1.0);
@@ -54,7 +54,7 @@ struct Small {
     g += X(10.0) / f;
     return g;
   }
-  template <class X> [[gnu::always_inline]] static X graphWithConstants(X x, X y) {
+  template <class X> [[gnu::always_inline]] static constexpr X graphWithConstants(X x, X y) {
     auto c = x + y;
     auto d = x * y + pow3(y);
     c += c + 1.0;
@@ -130,6 +130,36 @@ template <class Graph, Inputs inputs, Constants constants> [[gnu::noinline]] voi
   tape.rewind(start);
 }
 
+/// The graph compiled: straight-line code.
+template <class Graph> inline constexpr auto compiled =
+    burtorch::compile([](auto x, auto y) { return Graph::graphWithConstants(x, y); });
+
+template <class Graph, Inputs inputs> [[gnu::noinline]] void compiledGraph(long iterations) {
+  double a = Graph::a, b = Graph::b;
+  std::array<double, 2> g{};
+  for (long i = 0; i < iterations; ++i) {
+    launder(a), launder(b);
+    auto [value, gradient] = compiled<Graph>.valueAndGrad(a, b);
+    g = gradient;
+    launder(value), launder(g[0]), launder(g[1]);
+    if constexpr (inputs == Inputs::dependent) a = Graph::a + 0 * g[0];
+  }
+  found = {g[0], g[1]};
+}
+
+/// Arrays of inputs, a pack at once.
+template <class Graph> [[gnu::noinline]] void compiledBatch(long iterations) {
+  constexpr long count = 256;
+  static std::array<double, count> as, bs, das, dbs;
+  as.fill(Graph::a), bs.fill(Graph::b);
+  for (long done = 0; done < iterations; done += count) {
+    asm volatile("" ::"r"(as.data()), "r"(bs.data()) : "memory");
+    compiled<Graph>.gradBatch(as, bs, das, dbs);
+    asm volatile("" ::"r"(das.data()), "r"(dbs.data()) : "memory");
+  }
+  found = {das[13], dbs[13]};
+}
+
 /// The same through backwardWithScratchStorage.
 template <class Graph> [[gnu::noinline]] void withScratch(long iterations) {
   auto& tape = burtorch::currentTape<double>();
@@ -160,6 +190,9 @@ template <class Graph> std::vector<Row> compareGraph(Options options) {
           {"burtorch", "eager-plain-constants", eager<Graph, Inputs::independent, Constants::plain>,
            gradient},
           {"burtorch", "scratch", withScratch<Graph>, gradient},
+          {"burtorch", "static-dependent", compiledGraph<Graph, Inputs::dependent>, gradient},
+          {"burtorch", "static", compiledGraph<Graph, Inputs::independent>, gradient},
+          {"burtorch", "static-batch", compiledBatch<Graph>, gradient},
       },
       {"limit", "dependent"});
   // What the recorded graph takes.

@@ -6,8 +6,10 @@
 #include "core/dual.hpp"
 #include "core/gradcheck.hpp"
 #include "core/gradient_only.hpp"
+#include "core/pack.hpp"
 #include "core/reduce.hpp"
 #include "core/value.hpp"
+#include "graph/compile.hpp"
 
 /// Version of the library.
 #define BURTORCH_VERSION "0.1.0"

@@ -2,7 +2,6 @@
 // As the scalar of a tape, Value<Dual<T>>, they make the sweep yield Hessian-vector products: see hessianVector.
 #pragma once
 
-#include <compare>
 #include <span>
 #include <type_traits>
 
@@ -23,10 +22,13 @@ template <class T> struct Dual {
   template <Plain N>
   requires(!std::is_same_v<N, T>) constexpr Dual(N number) : value(static_cast<PlainOf<T>>(number)) {}
 
-  friend constexpr bool operator==(const Dual& x, const Dual& y) { return x.value == y.value; }
-  friend constexpr auto operator<=>(const Dual& x, const Dual& y) { return x.value <=> y.value; }
-  template <Plain N> friend constexpr bool operator==(const Dual& x, N y) { return x.value == y; }
-  template <Plain N> friend constexpr auto operator<=>(const Dual& x, N y) { return x.value <=> y; }
+  // By value. Not <=>: of packs they are one condition for each lane.
+  friend constexpr auto operator==(const Dual& x, const Dual& y) { return x.value == y.value; }
+  friend constexpr auto operator!=(const Dual& x, const Dual& y) { return x.value != y.value; }
+  friend constexpr auto operator<(const Dual& x, const Dual& y) { return x.value < y.value; }
+  friend constexpr auto operator<=(const Dual& x, const Dual& y) { return x.value <= y.value; }
+  friend constexpr auto operator>(const Dual& x, const Dual& y) { return x.value > y.value; }
+  friend constexpr auto operator>=(const Dual& x, const Dual& y) { return x.value >= y.value; }
 };
 
 template <class T>
@@ -35,6 +37,11 @@ requires std::is_floating_point_v<T> Dual(T)
 template <class T>
 requires std::is_floating_point_v<T> Dual(T, T)
 ->Dual<T>;
+
+template <class T, class Mask>
+requires(!std::is_same_v<Mask, bool>) constexpr Dual<T> select(Mask condition, Dual<T> a, Dual<T> b) {
+  return {select(condition, a.value, b.value), select(condition, a.tangent, b.tangent)};
+}
 
 template <class T> struct ScalarTraits<Dual<T>> {
   using Inner = ScalarTraits<T>;

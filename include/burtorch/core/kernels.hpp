@@ -27,12 +27,10 @@ requires(ScalarTraits<T>::isVectorizable) struct Vector<T> {
 };
 #endif
 
-// Four vectors a block: one accumulator would wait for the latency of its own addition.
-inline constexpr std::size_t vectorsPerBlock = 4;
 inline constexpr std::size_t blocksPerRun = 64;
 
-template <class T>
-inline constexpr std::size_t lanes = Vector<T>::count > 1 ? vectorsPerBlock* Vector<T>::count : 16;
+// 128 bytes, four vectors: one accumulator would wait for the latency of its own addition. The same for a dual number or a pack of T as for T itself, so that their values have the same bits.
+template <class T> inline constexpr std::size_t lanes = 128 / sizeof(PlainOf<T>);
 
 /// Sums the first `count` lanes pairwise, halving the width; `count` may be any number up to the array's size.
 template <class T> T sumPairwise(T* lane, std::size_t count) {

@@ -30,115 +30,115 @@ using std::abs, std::cos, std::erf, std::exp, std::expm1, std::log, std::log1p, 
 
 struct Relu : UnaryOp {
   static constexpr std::string_view name = "relu", opcode = "eRelu", formula = "max(0, x)";
-  template <class T> static T value(T x) { return select(x <= T{0}, T{0}, x); }
+  template <class T> static constexpr T value(T x) { return select(x <= T{0}, T{0}, x); }
   // Selected, not multiplied: whatever arrives at a closed gate, inf or NaN too, stays outside. The kink takes 0.
-  template <class T> static T slope(T g, T x, Unread) { return select(x <= T{0}, T{0}, g); }
+  template <class T> static constexpr T slope(T g, T x, Unread) { return select(x <= T{0}, T{0}, g); }
 };
 
 struct Tanh : UnaryOp {
   static constexpr std::string_view name = "tanh", opcode = "eTanh", formula = "tanh(x)";
-  template <class T> static T value(T x) { return tanh(x); }
-  template <class T> static T slope(T g, Unread, T y) { return g * (T{1} - y * y); }
+  template <class T> static constexpr T value(T x) { return tanh(x); }
+  template <class T> static constexpr T slope(T g, Unread, T y) { return g * (T{1} - y * y); }
 };
 
 struct Exp : UnaryOp {
   static constexpr std::string_view name = "exp", opcode = "eExp", formula = "exp(x)";
-  template <class T> static T value(T x) { return exp(x); }
-  template <class T> static T slope(T g, Unread, T y) { return g * y; }
+  template <class T> static constexpr T value(T x) { return exp(x); }
+  template <class T> static constexpr T slope(T g, Unread, T y) { return g * y; }
 };
 
 struct NegLog : UnaryOp {
   static constexpr std::string_view name = "negativeLog", opcode = "eNegLog", formula = "-log(x)";
-  template <class T> static T value(T x) { return -log(x); }
-  template <class T> static T slope(T g, T x, Unread) { return -(g / x); }
+  template <class T> static constexpr T value(T x) { return -log(x); }
+  template <class T> static constexpr T slope(T g, T x, Unread) { return -(g / x); }
 };
 
 struct Sigmoid : UnaryOp {
   static constexpr std::string_view name = "sigmoid", opcode = "eSigmoid", formula = "1 / (1 + exp(-x))";
   // exp only ever sees a negative number, so nothing overflows on the way.
-  template <class T> static T value(T x) {
-    const bool positive = x >= T{0};
+  template <class T> static constexpr T value(T x) {
+    const auto positive = x >= T{0};
     const T e = exp(select(positive, -x, x));
     return select(positive, T{1}, e) / (T{1} + e);
   }
-  template <class T> static T slope(T g, Unread, T y) { return g * (T{1} - y) * y; }
+  template <class T> static constexpr T slope(T g, Unread, T y) { return g * (T{1} - y) * y; }
 };
 
 struct Inv : UnaryOp {
   static constexpr std::string_view name = "inv", opcode = "eInv", formula = "1 / x";
-  template <class T> static T value(T x) { return T{1} / x; }
-  template <class T> static T slope(T g, Unread, T y) { return -(g * y) * y; }
+  template <class T> static constexpr T value(T x) { return T{1} / x; }
+  template <class T> static constexpr T slope(T g, Unread, T y) { return -(g * y) * y; }
 };
 
 struct Sqr : UnaryOp {
   static constexpr std::string_view name = "sqr", opcode = "eSqr", formula = "x^2";
-  template <class T> static T value(T x) { return x * x; }
-  template <class T> static T slope(T g, T x, Unread) { return g * (x + x); }
+  template <class T> static constexpr T value(T x) { return x * x; }
+  template <class T> static constexpr T slope(T g, T x, Unread) { return g * (x + x); }
 };
 
 struct Cub : UnaryOp {
   static constexpr std::string_view name = "pow3", opcode = "eCub", formula = "x^3";
-  template <class T> static T value(T x) { return x * x * x; }
-  template <class T> static T slope(T g, T x, Unread) { return g * (T{3} * (x * x)); }
+  template <class T> static constexpr T value(T x) { return x * x * x; }
+  template <class T> static constexpr T slope(T g, T x, Unread) { return g * (T{3} * (x * x)); }
 };
 
 struct Log : UnaryOp {
   static constexpr std::string_view name = "logarithm", opcode = "eLog", formula = "log(x)";
-  template <class T> static T value(T x) { return log(x); }
-  template <class T> static T slope(T g, T x, Unread) { return g / x; }
+  template <class T> static constexpr T value(T x) { return log(x); }
+  template <class T> static constexpr T slope(T g, T x, Unread) { return g / x; }
 };
 
 struct Sqrt : UnaryOp {
   static constexpr std::string_view name = "sqrt", opcode = "eSqrt", formula = "sqrt(x)";
-  template <class T> static T value(T x) { return sqrt(x); }
-  template <class T> static T slope(T g, Unread, T y) { return g / (y + y); }
+  template <class T> static constexpr T value(T x) { return sqrt(x); }
+  template <class T> static constexpr T slope(T g, Unread, T y) { return g / (y + y); }
 };
 
 struct InvSqrt : UnaryOp {
   static constexpr std::string_view name = "invSqrt", opcode = "eInvSqrt", formula = "1 / sqrt(x)";
-  template <class T> static T value(T x) { return T{1} / sqrt(x); }
-  template <class T> static T slope(T g, Unread, T y) { return T{-0.5} * g * (y * y * y); }
+  template <class T> static constexpr T value(T x) { return T{1} / sqrt(x); }
+  template <class T> static constexpr T slope(T g, Unread, T y) { return T{-0.5} * g * (y * y * y); }
 };
 
 struct Neg : UnaryOp {
   static constexpr std::string_view name = "neg", opcode = "eNeg", formula = "-x";
-  template <class T> static T value(T x) { return -x; }
-  template <class T> static T slope(T g, Unread, Unread) { return -g; }
+  template <class T> static constexpr T value(T x) { return -x; }
+  template <class T> static constexpr T slope(T g, Unread, Unread) { return -g; }
 };
 
 struct Sin : UnaryOp {
   static constexpr std::string_view name = "sin", opcode = "eSin", formula = "sin(x)";
-  template <class T> static T value(T x) { return sin(x); }
-  template <class T> static T slope(T g, T x, Unread) { return g * cos(x); }
+  template <class T> static constexpr T value(T x) { return sin(x); }
+  template <class T> static constexpr T slope(T g, T x, Unread) { return g * cos(x); }
 };
 
 struct Cos : UnaryOp {
   static constexpr std::string_view name = "cos", opcode = "eCos", formula = "cos(x)";
-  template <class T> static T value(T x) { return cos(x); }
-  template <class T> static T slope(T g, T x, Unread) { return g * -sin(x); }
+  template <class T> static constexpr T value(T x) { return cos(x); }
+  template <class T> static constexpr T slope(T g, T x, Unread) { return g * -sin(x); }
 };
 
 struct Abs : UnaryOp {
   static constexpr std::string_view name = "abs", opcode = "eAbs", formula = "abs(x)";
-  template <class T> static T value(T x) { return abs(x); }
-  template <class T> static T slope(T g, T x, Unread) {
+  template <class T> static constexpr T value(T x) { return abs(x); }
+  template <class T> static constexpr T slope(T g, T x, Unread) {
     return g * select(x > T{0}, T{1}, select(x < T{0}, T{-1}, x));
   }
 };
 
 struct Softplus : UnaryOp {
   static constexpr std::string_view name = "softplus", opcode = "eSoftplus", formula = "log(1 + exp(x))";
-  template <class T> static T value(T x) {
+  template <class T> static constexpr T value(T x) {
     const T tail = log1p(exp(select(x >= T{0}, -x, x)));
     return select(x <= T{0}, T{0}, x) + tail;
   }
-  template <class T> static T slope(T g, T x, Unread) { return g * Sigmoid::value(x); }
+  template <class T> static constexpr T slope(T g, T x, Unread) { return g * Sigmoid::value(x); }
 };
 
 struct Erf : UnaryOp {
   static constexpr std::string_view name = "erf", opcode = "eErf", formula = "erf(x)";
-  template <class T> static T value(T x) { return erf(x); }
-  template <class T> static T slope(T g, T x, Unread) {
+  template <class T> static constexpr T value(T x) { return erf(x); }
+  template <class T> static constexpr T slope(T g, T x, Unread) {
     return static_cast<PlainOf<T>>(2 * std::numbers::inv_sqrtpi) * exp(-(x * x)) * g;
   }
 };
@@ -146,10 +146,10 @@ struct Erf : UnaryOp {
 struct Gelu : UnaryOp {
   static constexpr std::string_view name = "gelu", opcode = "eGelu",
                                     formula = "x / 2 * (1 + erf(x / sqrt(2)))";
-  template <class T> static T value(T x) {
+  template <class T> static constexpr T value(T x) {
     return x * T{0.5} * (T{1} + erf(x * static_cast<PlainOf<T>>(std::numbers::sqrt2 / 2)));
   }
-  template <class T> static T slope(T g, T x, Unread) {
+  template <class T> static constexpr T slope(T g, T x, Unread) {
     const T below = T{0.5} * (T{1} + erf(x * static_cast<PlainOf<T>>(std::numbers::sqrt2 / 2)));
     const T density =
         exp(x * x * T{-0.5}) * static_cast<PlainOf<T>>(std::numbers::inv_sqrtpi * std::numbers::sqrt2 / 2);
@@ -159,25 +159,25 @@ struct Gelu : UnaryOp {
 
 struct Log1p : UnaryOp {
   static constexpr std::string_view name = "log1p", opcode = "eLog1p", formula = "log(1 + x)";
-  template <class T> static T value(T x) { return log1p(x); }
-  template <class T> static T slope(T g, T x, Unread) { return g / (x + T{1}); }
+  template <class T> static constexpr T value(T x) { return log1p(x); }
+  template <class T> static constexpr T slope(T g, T x, Unread) { return g / (x + T{1}); }
 };
 
 struct Expm1 : UnaryOp {
   static constexpr std::string_view name = "expm1", opcode = "eExpm1", formula = "exp(x) - 1";
-  template <class T> static T value(T x) { return expm1(x); }
-  template <class T> static T slope(T g, Unread, T y) { return g * (y + T{1}); }
+  template <class T> static constexpr T value(T x) { return expm1(x); }
+  template <class T> static constexpr T slope(T g, Unread, T y) { return g * (y + T{1}); }
 };
 
 struct LeakyRelu : ConstantOp {
   static constexpr std::string_view name = "leakyRelu", opcode = "eLeakyRelu", formula = "x > 0 ? x : c x";
-  template <class T, class C> static T value(T x, C c) { return select(x > T{0}, x, x * c); }
-  template <class T, class C> static T slope(T g, T x, C c, Unread) { return select(x > T{0}, g, g * c); }
+  template <class T, class C> static constexpr T value(T x, C c) { return select(x > T{0}, x, x * c); }
+  template <class T, class C> static constexpr T slope(T g, T x, C c, Unread) { return select(x > T{0}, g, g * c); }
 };
 
 struct Pow : ConstantOp {
   static constexpr std::string_view name = "pow", opcode = "ePow", formula = "x^c";
-  template <class T, class C> static T value(T x, C c) {
+  template <class T, class C> static constexpr T value(T x, C c) {
     if (c == C{2}) return x * x;
     if (c == C{3}) return x * x * x;
     if (c == C{0.5}) return sqrt(x);
@@ -185,39 +185,39 @@ struct Pow : ConstantOp {
     return pow(x, c);
   }
   // x^0 is the constant 1 even at x = 0, where 0 * 0^-1 would be NaN.
-  template <class T, class C> static T slope(T g, T x, C c, Unread) {
+  template <class T, class C> static constexpr T slope(T g, T x, C c, Unread) {
     return c == C{0} ? T{0} : g * (value(x, c - C{1}) * c);
   }
 };
 
 }  // namespace ops
 
-template <Number X> BURTORCH_INLINE X relu(X x) { return apply<ops::Relu>(x); }
-template <Number X> BURTORCH_INLINE X tanh(X x) { return apply<ops::Tanh>(x); }
-template <Number X> BURTORCH_INLINE X exp(X x) { return apply<ops::Exp>(x); }
-template <Number X> BURTORCH_INLINE X negativeLog(X x) { return apply<ops::NegLog>(x); }
-template <Number X> BURTORCH_INLINE X sigmoid(X x) { return apply<ops::Sigmoid>(x); }
-template <Number X> BURTORCH_INLINE X inv(X x) { return apply<ops::Inv>(x); }
-template <Number X> BURTORCH_INLINE X sqr(X x) { return apply<ops::Sqr>(x); }
-template <Number X> BURTORCH_INLINE X pow3(X x) { return apply<ops::Cub>(x); }
-template <Number X> BURTORCH_INLINE X logarithm(X x) { return apply<ops::Log>(x); }
-template <Number X> BURTORCH_INLINE X log(X x) { return apply<ops::Log>(x); }
-template <Number X> BURTORCH_INLINE X sqrt(X x) { return apply<ops::Sqrt>(x); }
-template <Number X> BURTORCH_INLINE X invSqrt(X x) { return apply<ops::InvSqrt>(x); }
-template <TracedNumber X> BURTORCH_INLINE X operator-(X x) { return apply<ops::Neg>(x); }
-template <TracedNumber X> BURTORCH_INLINE X operator+(X x) { return x; }
-template <Number X> BURTORCH_INLINE X sin(X x) { return apply<ops::Sin>(x); }
-template <Number X> BURTORCH_INLINE X cos(X x) { return apply<ops::Cos>(x); }
-template <Number X> BURTORCH_INLINE X abs(X x) { return apply<ops::Abs>(x); }
-template <Number X> BURTORCH_INLINE X softplus(X x) { return apply<ops::Softplus>(x); }
-template <Number X> BURTORCH_INLINE X erf(X x) { return apply<ops::Erf>(x); }
-template <Number X> BURTORCH_INLINE X gelu(X x) { return apply<ops::Gelu>(x); }
-template <Number X> BURTORCH_INLINE X log1p(X x) { return apply<ops::Log1p>(x); }
-template <Number X> BURTORCH_INLINE X expm1(X x) { return apply<ops::Expm1>(x); }
-template <Number X> BURTORCH_INLINE X leakyRelu(X x, double slope = 0.01) {
+template <Number X> BURTORCH_INLINE constexpr X relu(X x) { return apply<ops::Relu>(x); }
+template <Number X> BURTORCH_INLINE constexpr X tanh(X x) { return apply<ops::Tanh>(x); }
+template <Number X> BURTORCH_INLINE constexpr X exp(X x) { return apply<ops::Exp>(x); }
+template <Number X> BURTORCH_INLINE constexpr X negativeLog(X x) { return apply<ops::NegLog>(x); }
+template <Number X> BURTORCH_INLINE constexpr X sigmoid(X x) { return apply<ops::Sigmoid>(x); }
+template <Number X> BURTORCH_INLINE constexpr X inv(X x) { return apply<ops::Inv>(x); }
+template <Number X> BURTORCH_INLINE constexpr X sqr(X x) { return apply<ops::Sqr>(x); }
+template <Number X> BURTORCH_INLINE constexpr X pow3(X x) { return apply<ops::Cub>(x); }
+template <Number X> BURTORCH_INLINE constexpr X logarithm(X x) { return apply<ops::Log>(x); }
+template <Number X> BURTORCH_INLINE constexpr X log(X x) { return apply<ops::Log>(x); }
+template <Number X> BURTORCH_INLINE constexpr X sqrt(X x) { return apply<ops::Sqrt>(x); }
+template <Number X> BURTORCH_INLINE constexpr X invSqrt(X x) { return apply<ops::InvSqrt>(x); }
+template <TracedNumber X> BURTORCH_INLINE constexpr X operator-(X x) { return apply<ops::Neg>(x); }
+template <TracedNumber X> BURTORCH_INLINE constexpr X operator+(X x) { return x; }
+template <Number X> BURTORCH_INLINE constexpr X sin(X x) { return apply<ops::Sin>(x); }
+template <Number X> BURTORCH_INLINE constexpr X cos(X x) { return apply<ops::Cos>(x); }
+template <Number X> BURTORCH_INLINE constexpr X abs(X x) { return apply<ops::Abs>(x); }
+template <Number X> BURTORCH_INLINE constexpr X softplus(X x) { return apply<ops::Softplus>(x); }
+template <Number X> BURTORCH_INLINE constexpr X erf(X x) { return apply<ops::Erf>(x); }
+template <Number X> BURTORCH_INLINE constexpr X gelu(X x) { return apply<ops::Gelu>(x); }
+template <Number X> BURTORCH_INLINE constexpr X log1p(X x) { return apply<ops::Log1p>(x); }
+template <Number X> BURTORCH_INLINE constexpr X expm1(X x) { return apply<ops::Expm1>(x); }
+template <Number X> BURTORCH_INLINE constexpr X leakyRelu(X x, double slope = 0.01) {
   return applyConstant<ops::LeakyRelu>(x, slope);
 }
-template <Number X, Plain N> BURTORCH_INLINE X pow(X x, N exponent) {
+template <Number X, Plain N> BURTORCH_INLINE constexpr X pow(X x, N exponent) {
   return applyConstant<ops::Pow>(x, exponent);
 }
 

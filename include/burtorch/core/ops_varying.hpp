@@ -3,7 +3,8 @@
 //   varying  value(xs)             slope(g, xs, y, gs)       one list to one number
 //   pair     value(xs, ys)         slope(g, xs, ys, gx, gy)  two lists to one number
 //   block    value(xs, y)          slope(g, xs, y, gs)       one list to a list y of the same length
-// A slope adds g * dy/dx_i to the gradient of every x_i. Forward mode needs no slope here: the value rules are plain
+// A slope adds g * dy/dx_i to the gradient of every x_i; of a pair, nothing to a list of gradients that is not wanted
+// (base is null). Forward mode needs no slope here: the value rules are plain
 // arithmetic and run on dual numbers. An empty list is an error by contract, reported before a rule is called.
 #pragma once
 
@@ -199,8 +200,8 @@ struct InnerProductNoBias : PairOp {
   static void slope(T g, const List<T>& xs, const List<T>& ys, const GradientList<T>& gx,
                     const GradientList<T>& gy) {
     const auto addScaled = [g](auto& to, const auto& other) { to = to + g * other; };
-    kernels::accumulate(gx, ys, addScaled);
-    kernels::accumulate(gy, xs, addScaled);
+    if (gx.base != nullptr) kernels::accumulate(gx, ys, addScaled);
+    if (gy.base != nullptr) kernels::accumulate(gy, xs, addScaled);
   }
 };
 

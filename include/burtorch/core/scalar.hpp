@@ -56,8 +56,14 @@ concept Number = requires {
 template <class X>
 concept TracedNumber = Number<X> && !std::is_arithmetic_v<X>;
 
-/// `condition ? a : b` for one number; a SIMD pack selects lane by lane.
-template <class T> constexpr T select(bool condition, T a, T b) { return condition ? a : b; }
+/// `condition ? a : b`, in every mode: a SIMD pack selects lane by lane, a compile-time graph records the choice.
+template <class X> constexpr X select(bool condition, X a, X b) { return condition ? a : b; }
+template <TracedNumber X, class Condition, Plain N> constexpr X select(Condition condition, X a, N b) {
+  return select(condition, a, X(static_cast<PlainOf<typename Mode<X>::Scalar>>(b)));
+}
+template <TracedNumber X, class Condition, Plain N> constexpr X select(Condition condition, N a, X b) {
+  return select(condition, X(static_cast<PlainOf<typename Mode<X>::Scalar>>(a)), b);
+}
 
 /// Carries out `Op` on numbers of any mode. A user's own operator is called the same way.
 template <class Op, Number X> BURTORCH_INLINE constexpr X apply(X x) {

@@ -1,0 +1,151 @@
+// A pack: `n` numbers that go through the same operators at once, one in each lane of a SIMD vector (paper F.3).
+//
+// Lanes never mix, so lane i has the bits of the same computation on number i alone. Vector extensions carry the
+// arithmetic; compilers split a pack that is wider than the machine. Functions of the C library run lane by lane.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "ops_binary.hpp"
+
+namespace burtorch {
+
+/// As many numbers as one vector register of the target holds.
+#if defined(__AVX512F__)
+template <class T> inline constexpr std::size_t packWidth = 64 / sizeof(T);
+#elif defined(__AVX__)
+template <class T> inline constexpr std::size_t packWidth = 32 / sizeof(T);
+#else
+template <class T> inline constexpr std::size_t packWidth = 16 / sizeof(T);
+#endif
+
+namespace detail {
+template <class T, std::size_t n> struct PackVector {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+  typedef T Type __attribute__((vector_size(n * sizeof(T))));
+  typedef Bits Mask __attribute__((vector_size(n * sizeof(T))));
+};
+}  // namespace detail
+
+/// A condition for each lane.
+template <class T, std::size_t n> struct PackMask {
+  typename detail::PackVector<T, n>::Mask lanes;
+
+  BURTORCH_INLINE friend constexpr PackMask operator&&(PackMask x, PackMask y) { return {x.lanes & y.lanes}; }
+  BURTORCH_INLINE friend constexpr PackMask operator||(PackMask x, PackMask y) { return {x.lanes | y.lanes}; }
+  BURTORCH_INLINE friend constexpr PackMask operator!(PackMask x) { return {~x.lanes}; }
+};
+
+template <std::floating_point T, std::size_t n = packWidth<T>> struct Pack {
+  using Vector = typename detail::PackVector<T, n>::Type;
+  using Mask = PackMask<T, n>;
+  static constexpr std::size_t count = n;
+
+  Vector lanes;
+
+  Pack() = default;
+  BURTORCH_INLINE constexpr Pack(const Vector& vector) : lanes(vector) {}
+  /// The same number in every lane.
+  template <Plain N> BURTORCH_INLINE constexpr Pack(N number) : lanes(Vector{} + static_cast<T>(number)) {}
+
+  BURTORCH_INLINE static Pack load(const T* from) {
+    Pack pack;
+    std::memcpy(&pack.lanes, from, sizeof pack.lanes);
+    return pack;
+  }
+  BURTORCH_INLINE void store(T* to) const { std::memcpy(to, &lanes, sizeof lanes); }
+  BURTORCH_INLINE constexpr T operator[](std::size_t i) const { return lanes[i]; }
+  void set(std::size_t i, T number) { lanes[i] = number; }
+
+  BURTORCH_INLINE friend constexpr Pack operator+(Pack x, Pack y) { return x.lanes + y.lanes; }
+  BURTORCH_INLINE friend constexpr Pack operator-(Pack x, Pack y) { return x.lanes - y.lanes; }
+  BURTORCH_INLINE friend constexpr Pack operator*(Pack x, Pack y) { return x.lanes * y.lanes; }
+  BURTORCH_INLINE friend constexpr Pack operator/(Pack x, Pack y) { return x.lanes / y.lanes; }
+  BURTORCH_INLINE friend constexpr Pack operator-(Pack x) { return -x.lanes; }
+  BURTORCH_INLINE friend constexpr Pack operator+(Pack x, T y) { return x.lanes + y; }
+  BURTORCH_INLINE friend constexpr Pack operator-(Pack x, T y) { return x.lanes - y; }
+  BURTORCH_INLINE friend constexpr Pack operator*(Pack x, T y) { return x.lanes * y; }
+  BURTORCH_INLINE friend constexpr Pack operator/(Pack x, T y) { return x.lanes / y; }
+  BURTORCH_INLINE friend constexpr Pack operator+(T x, Pack y) { return x + y.lanes; }
+  BURTORCH_INLINE friend constexpr Pack operator-(T x, Pack y) { return x - y.lanes; }
+  BURTORCH_INLINE friend constexpr Pack operator*(T x, Pack y) { return x * y.lanes; }
+  BURTORCH_INLINE friend constexpr Pack operator/(T x, Pack y) { return x / y.lanes; }
+
+  BURTORCH_INLINE friend constexpr Mask operator<(Pack x, Pack y) { return {x.lanes < y.lanes}; }
+  BURTORCH_INLINE friend constexpr Mask operator<=(Pack x, Pack y) { return {x.lanes <= y.lanes}; }
+  BURTORCH_INLINE friend constexpr Mask operator>(Pack x, Pack y) { return {x.lanes > y.lanes}; }
+  BURTORCH_INLINE friend constexpr Mask operator>=(Pack x, Pack y) { return {x.lanes >= y.lanes}; }
+  BURTORCH_INLINE friend constexpr Mask operator==(Pack x, Pack y) { return {x.lanes == y.lanes}; }
+  BURTORCH_INLINE friend constexpr Mask operator!=(Pack x, Pack y) { return {x.lanes != y.lanes}; }
+
+  BURTORCH_INLINE friend constexpr Pack select(Mask condition, Pack a, Pack b) {
+    return Vector(condition.lanes ? a.lanes : b.lanes);
+  }
+};
+
+/// The sum of the first `count` lanes, in order.
+template <class T, std::size_t n> T sumOfLanes(const Pack<T, n>& x, std::size_t count = n) {
+  T sum = x[0];
+  for (std::size_t i = 1; i < count; ++i) sum += x[i];
+  return sum;
+}
+
+/// `function` of each lane.
+template <class T, std::size_t n, class Function>
+BURTORCH_INLINE Pack<T, n> forEachLane(const Pack<T, n>& x, Function function) {
+  T lanes[n];
+  x.store(lanes);
+  for (T& lane : lanes) lane = function(lane);
+  return Pack<T, n>::load(lanes);
+}
+
+// What the rules of the operators call. Found before the functions of the same names for all numbers: more special.
+template <class T, std::size_t n> Pack<T, n> abs(const Pack<T, n>& x) {
+  return forEachLane(x, [](T lane) { return std::abs(lane); });
+}
+template <class T, std::size_t n> Pack<T, n> cos(const Pack<T, n>& x) {
+  return forEachLane(x, [](T lane) { return std::cos(lane); });
+}
+template <class T, std::size_t n> Pack<T, n> erf(const Pack<T, n>& x) {
+  return forEachLane(x, [](T lane) { return std::erf(lane); });
+}
+template <class T, std::size_t n> Pack<T, n> exp(const Pack<T, n>& x) {
+  return forEachLane(x, [](T lane) { return std::exp(lane); });
+}
+template <class T, std::size_t n> Pack<T, n> expm1(const Pack<T, n>& x) {
+  return forEachLane(x, [](T lane) { return std::expm1(lane); });
+}
+template <class T, std::size_t n> Pack<T, n> log(const Pack<T, n>& x) {
+  return forEachLane(x, [](T lane) { return std::log(lane); });
+}
+template <class T, std::size_t n> Pack<T, n> log1p(const Pack<T, n>& x) {
+  return forEachLane(x, [](T lane) { return std::log1p(lane); });
+}
+template <class T, std::size_t n> Pack<T, n> sin(const Pack<T, n>& x) {
+  return forEachLane(x, [](T lane) { return std::sin(lane); });
+}
+template <class T, std::size_t n> Pack<T, n> sqrt(const Pack<T, n>& x) {
+  return forEachLane(x, [](T lane) { return std::sqrt(lane); });
+}
+template <class T, std::size_t n> Pack<T, n> tanh(const Pack<T, n>& x) {
+  return forEachLane(x, [](T lane) { return std::tanh(lane); });
+}
+template <class T, std::size_t n> Pack<T, n> pow(const Pack<T, n>& x, T exponent) {
+  return forEachLane(x, [exponent](T lane) { return std::pow(lane, exponent); });
+}
+
+template <class T, std::size_t n> struct ScalarTraits<Pack<T, n>> {
+  using Plain = T;
+  static constexpr bool isVectorizable = false;  // it is a vector already
+};
+
+template <class T, std::size_t n> struct Mode<Pack<T, n>> {
+  using Scalar = Pack<T, n>;
+  template <class Op> BURTORCH_INLINE static Scalar unary(Scalar x) { return Op::value(x); }
+  template <class Op> BURTORCH_INLINE static Scalar binary(Scalar x, Scalar y) { return Op::value(x, y); }
+  template <class Op> BURTORCH_INLINE static Scalar withConstant(Scalar x, T c) { return Op::value(x, c); }
+};
+
+}  // namespace burtorch

@@ -1,0 +1,181 @@
+// Lists of Values: how they are written among the words of the tape, and the nodes that list operators append.
+// Handles that happen to lie at equal distances are recognised, so a vector of neighbours runs the SIMD kernel.
+#pragma once
+
+#include <limits>
+#include <span>
+
+#include "list_mode.hpp"
+#include "value.hpp"
+
+namespace burtorch::detail {
+
+/// Writes lists of Values as the tape stores them (list.hpp). Nothing is committed, so an error changes nothing.
+template <class T, Config C> class ListWriter {
+ public:
+  explicit ListWriter(Tape<T, C>& tape) : tape_(tape), begin_(tape.nextWord()), at_(begin_) {}
+
+  static std::size_t count(const Range<T, C>& range) { return range.size(); }
+  template <class L> static std::size_t count(const L& list) {
+    if constexpr (std::is_same_v<ItemOf<L>, Value<T, C>>) {
+      return std::size(list);
+    } else {
+      std::size_t sum = 0;
+      for (const auto& range : std::span(std::data(list), std::size(list))) sum += range.size();
+      return sum;
+    }
+  }
+  /// How many words a list takes. Exact: a tape with the room that an earlier run used must do.
+  static std::size_t wordCount(const Range<T, C>& range) {
+    return range.size() == 0 ? 0 : range.stride() == 1 ? 1 : 2;
+  }
+  template <class L> static std::size_t wordCount(const L& list) {
+    if constexpr (std::is_same_v<ItemOf<L>, Value<T, C>>) {
+      std::int32_t stride = 1;
+      if (!isEven(std::span(std::data(list), std::size(list)), stride)) return 1 + std::size(list);
+      return stride == 1 ? 1 : 2;
+    } else {
+      return areContiguous(std::span(std::data(list), std::size(list))) ? 1 + 2 * std::size(list)
+                                                                        : 1 + count(list);
+    }
+  }
+
+  void write(Index word) { *at_++ = word; }
+  void write(const Range<T, C>& range) {
+    if (range.size() > 0) writeEven(range.first(), range.stride());
+  }
+  template <class L> void write(const L& list) {
+    if constexpr (std::is_same_v<ItemOf<L>, Value<T, C>>)
+      writeHandles(std::span(std::data(list), std::size(list)));
+    else
+      writeRanges(std::span(std::data(list), std::size(list)));
+  }
+
+  std::size_t words() const { return static_cast<std::size_t>(at_ - begin_); }
+  Index position() const { return static_cast<Index>(begin_ - tape_.words()); }
+
+ private:
+  static Index indexOf(const Value<T, C>& handle) { return currentTapeSlot<T, C>->indexOf(handle.handle()); }
+  /// Whether the nodes lie at equal distances.
+  static bool isEven(std::span<const Value<T, C>> handles, std::int32_t& stride) {
+    if (handles.size() < 2) return true;
+    Index previous = indexOf(handles[1]);
+    stride = static_cast<std::int32_t>(previous - indexOf(handles[0]));
+    bool areEven = true;
+    for (std::size_t i = 2; i < handles.size(); ++i) {
+      const Index index = indexOf(handles[i]);
+      areEven = areEven && static_cast<std::int32_t>(index - previous) == stride;
+      previous = index;
+    }
+    return areEven;
+  }
+  static bool areContiguous(std::span<const Range<T, C>> ranges) {
+    bool are = true;
+    for (const auto& range : ranges) are = are && (range.stride() == 1 || range.size() < 2);
+    return are;
+  }
+
+  void writeEven(Index first, std::int32_t stride) {
+    write(listHead(stride == 1 ? ListForm::contiguous : ListForm::strided, first));
+    if (stride != 1) write(static_cast<Index>(stride));
+  }
+  void writeHandles(std::span<const Value<T, C>> handles) {
+    std::int32_t stride = 1;
+    if (isEven(handles, stride)) {
+      writeEven(indexOf(handles[0]), stride);
+    } else {
+      write(listHead(ListForm::scattered, 0));
+      for (const auto& handle : handles) write(indexOf(handle));
+    }
+  }
+  void writeRanges(std::span<const Range<T, C>> ranges) {
+    if (areContiguous(ranges)) {
+      write(listHead(ListForm::ranges, static_cast<Index>(ranges.size())));
+      for (const auto& range : ranges) {
+        write(range.size() > 0 ? range.first() : 0);
+        write(static_cast<Index>(range.size()));
+      }
+    } else {
+      write(listHead(ListForm::scattered, 0));
+      for (const auto& range : ranges)
+        for (std::size_t i = 0; i < range.size(); ++i) write(range[i].sysGetRawNodeIndex());
+    }
+  }
+
+  Tape<T, C>& tape_;
+  Index* const begin_;
+  Index* at_;
+};
+
+/// On Values they append one node, or a block of them, whose operands are lists among the tape's words.
+template <class T, Config C> struct ListMode<Value<T, C>> {
+  using V = Value<T, C>;
+  using Writer = ListWriter<T, C>;
+
+  template <class L> static std::size_t count(const L& list) { return Writer::count(list); }
+  static List<T> listAt(Tape<T, C>& tape, Index position, std::size_t count) {
+    return {tape.frame().values, ListShape::decode(tape.words() + position, count)};
+  }
+
+  template <class Op, bool isValueSkipped = false, class L, class... Extra>
+  static V varying(const L& xs, Extra... extra) {
+    const std::size_t count = Writer::count(xs);
+    requireElements(count, Op::name);
+    Tape<T, C>& tape = Tape<T, C>::withRoom({1, 1, Writer::wordCount(xs) + sizeof...(extra)});
+    Writer writer(tape);
+    writer.write(xs);
+    (writer.write(static_cast<Index>(extra)), ...);
+    const Index at = writer.position();
+    T value{std::numeric_limits<PlainOf<T>>::quiet_NaN()};
+    if constexpr (!isValueSkipped) value = Op::value(listAt(tape, at, count), extra...);
+    const Opcode op = opcodeOn<Op>(tape);
+    tape.commitWords(writer.words());
+    const auto node = tape.append(op, at, static_cast<Index>(count), value);
+    return isValueSkipped ? V(node) : V(node, value);
+  }
+
+  template <class Op, class L, class M> static V pair(const L& xs, const M& ys) {
+    return pairOf<Op>(xs, ys, static_cast<const V*>(nullptr));
+  }
+  template <class Op, class L, class M> static V pairWithBias(const L& xs, const M& ys, const V& bias) {
+    return pairOf<Op>(xs, ys, &bias);
+  }
+
+  /// Appends a block of results, one for each element.
+  template <class Op, class L> static Range<T, C> block(const L& xs) {
+    const std::size_t count = Writer::count(xs);
+    requireElements(count, Op::name);
+    Tape<T, C>& tape = Tape<T, C>::withRoom({count, 1, Writer::wordCount(xs)});
+    Writer writer(tape);
+    writer.write(xs);
+    const Opcode op = opcodeOn<Op>(tape);
+    tape.commitWords(writer.words());
+    const auto first = static_cast<Index>(tape.size());
+    T* results = tape.appendBlock(op, writer.position(), count);
+    Op::value(listAt(tape, writer.position(), count), results);
+    return {tape.handleOf(first), count};
+  }
+
+ private:
+  template <class Op, class L, class M> static V pairOf(const L& xs, const M& ys, const V* bias) {
+    const std::size_t count = Writer::count(xs);
+    requireElements(count, Op::name);
+    requireEqual(count, Writer::count(ys), Op::name);
+    Tape<T, C>& tape = Tape<T, C>::withRoom(
+        {1, 1, (bias != nullptr ? 1u : 0u) + Writer::wordCount(xs) + Writer::wordCount(ys)});
+    Writer writer(tape);
+    if (bias != nullptr) writer.write(tape.indexOf(bias->handle()));
+    const Index at = writer.position();
+    const auto xAt = static_cast<Index>(at + writer.words());
+    writer.write(xs);
+    const auto yAt = static_cast<Index>(at + writer.words());
+    writer.write(ys);
+    T value = Op::value(listAt(tape, xAt, count), listAt(tape, yAt, count));
+    if (bias != nullptr) value = value + tape.valueAt(tape.indexOf(bias->handle()));
+    const Opcode op = opcodeOn<Op>(tape);
+    tape.commitWords(writer.words());
+    return V(tape.append(op, at, static_cast<Index>(count), value), value);
+  }
+};
+
+}  // namespace burtorch::detail
