@@ -23,6 +23,16 @@
 // inlining after a few of them and every node then costs a call and a trip through memory.
 #define BURTORCH_INLINE [[gnu::always_inline]] inline
 
+// Between these two, a product and a sum may become one fused operation where the machine has it, also when they come
+// from different functions. g++ does so by itself; clang fuses only inside one expression unless it is told.
+#ifdef __clang__
+#define BURTORCH_FUSE_BEGIN _Pragma("float_control(push)") _Pragma("clang fp contract(fast)")
+#define BURTORCH_FUSE_END _Pragma("float_control(pop)")
+#else
+#define BURTORCH_FUSE_BEGIN
+#define BURTORCH_FUSE_END
+#endif
+
 namespace burtorch {
 
 struct Config {

@@ -5,6 +5,7 @@
 
 #include "ops_unary.hpp"
 
+BURTORCH_FUSE_BEGIN
 namespace burtorch {
 
 struct BinaryOp {
@@ -214,3 +215,4 @@ template <TracedNumber X, class Y> BURTORCH_INLINE constexpr X& multInplace(X& x
 template <TracedNumber X, class Y> BURTORCH_INLINE constexpr X& divInplace(X& x, Y y) { return x /= y; }
 
 }  // namespace burtorch
+BURTORCH_FUSE_END

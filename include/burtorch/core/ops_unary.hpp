@@ -12,6 +12,7 @@
 
 #include "scalar.hpp"
 
+BURTORCH_FUSE_BEGIN
 namespace burtorch {
 
 struct UnaryOp {
@@ -222,3 +223,4 @@ template <Number X, Plain N> BURTORCH_INLINE constexpr X pow(X x, N exponent) {
 }
 
 }  // namespace burtorch
+BURTORCH_FUSE_END

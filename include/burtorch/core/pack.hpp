@@ -10,6 +10,7 @@
 
 #include "ops_binary.hpp"
 
+BURTORCH_FUSE_BEGIN
 namespace burtorch {
 
 /// As many numbers as one vector register of the target holds.
@@ -149,3 +150,4 @@ template <class T, std::size_t n> struct Mode<Pack<T, n>> {
 };
 
 }  // namespace burtorch
+BURTORCH_FUSE_END

@@ -56,23 +56,22 @@ inline void requireSamples(std::size_t expected, std::size_t found) {
   if (expected != found) fail("a batch of %zu samples is given a list of %zu", expected, found);
 }
 
-template <class P, class... A> void gradBatch(const std::tuple<std::span<A>...>& samples, const auto& gradients) {
-  const std::size_t count = std::get<0>(samples).size();
-  std::apply([&](const auto&... list) { (requireSamples(count, list.size()), ...); }, samples);
-  std::apply([&](const auto&... list) { (requireSamples(count, list.size()), ...); }, gradients);
-  constexpr std::size_t width = P::Number::count;
-  [&]<std::size_t... i>(std::index_sequence<i...>) {
-    const auto run = [&](std::size_t at, std::size_t used) __attribute__((always_inline)) {
-      std::tuple<PackedArgument<std::remove_const_t<A>>...> packed, results;
-      (std::get<i>(packed).load(std::get<i>(samples).data() + at, used), ...);
+/// The gradients of `count` samples. Plain pointers: behind a reference they would be loaded anew for every pack.
+template <class P, class... A>
+void gradBatch(std::size_t count, const std::type_identity_t<A>*... samples, std::type_identity_t<A>*... gradients) {
+  const auto run = [=](std::size_t at, std::size_t used) __attribute__((always_inline)) {
+    std::tuple<PackedArgument<A>...> packed, results;
+    [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
+      (std::get<i>(packed).load(samples + at, used), ...);
       evaluate<P, WantArguments<>, false>({std::get<i>(packed).numbers...}, {std::get<i>(results).numbers...}, nullptr);
-      (std::get<i>(results).store(std::get<i>(gradients).data() + at, used), ...);
-    };
-    std::size_t at = 0;
-    for (; at + width <= count; at += width) run(at, width);
-    if (at < count) run(at, count - at);
-  }
-  (std::index_sequence_for<A...>{});
+      (std::get<i>(results).store(gradients + at, used), ...);
+    }
+    (std::index_sequence_for<A...>{});
+  };
+  constexpr std::size_t width = P::Number::count;
+  std::size_t at = 0;
+  for (; at + width <= count; at += width) run(at, width);
+  if (at < count) run(at, count - at);
 }
 
 /// The sum of the values, and of the gradients with respect to the first argument, which all samples share.

@@ -151,7 +151,7 @@ template <class F> class Compiled {
           graph::Evaluate<P>::template forward<Plan>(memory);
           const auto row = [&]<std::size_t r>(std::index_sequence<r>) __attribute__((always_inline)) {
             memory.gradients = {flat[r] + P::argumentStart[i]...};
-            graph::clearInPlace<P>(memory.gradients);
+            graph::clearInPlace<P, Plan>(memory);
             graph::Evaluate<P>::template backward<Plan, r, r, false>(memory, T{1});
           };
           (row(std::index_sequence<rows>{}), ...);
@@ -190,7 +190,11 @@ template <class F> class Compiled {
     using P = ProgramOf<Pack<ScalarOf<typename std::tuple_element_t<i, Spans>::value_type...>>,
                         typename std::tuple_element_t<i, Spans>::value_type...>;
     requireOneOutput<P>();
-    graph::gradBatch<P>(std::tuple(std::get<i>(spans)...), std::tuple(std::get<n + i>(spans)...));
+    const std::size_t count = std::get<0>(spans).size();
+    (graph::requireSamples(count, std::get<i>(spans).size()), ...);
+    (graph::requireSamples(count, std::get<n + i>(spans).size()), ...);
+    graph::gradBatch<P, typename std::tuple_element_t<i, Spans>::value_type...>(
+        count, std::get<i>(spans).data()..., std::get<n + i>(spans).data()...);
   }
 };
 

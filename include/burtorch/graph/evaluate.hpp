@@ -7,6 +7,7 @@
 
 #include "plan.hpp"
 
+BURTORCH_FUSE_BEGIN
 namespace burtorch::graph {
 
 /// Calls `call.operator()<i>()` for i = 0 ... count - 1. Not a fold expression: clang limits their depth to 256.
@@ -38,10 +39,12 @@ template <class P> class Evaluate {
  public:
   /// Computes what the plan needs.
   template <class Plan> BURTORCH_INLINE static constexpr void forward(const M& memory) {
-    for (std::size_t a = 0; a < P::argumentCount; ++a)
-      if (P::layout.use[a] == ArgumentUse::copied)
+    // Unrolled, here and below: an array that a loop indexes does not dissolve into registers.
+    unroll<P::argumentCount>([&]<std::size_t a>() __attribute__((always_inline)) {
+      if constexpr (P::layout.use[a] == ArgumentUse::copied)
         for (std::size_t i = 0; i < P::sizeOf(a); ++i)
           memory.listed[P::layout.copiedAt[a] + i] = memory.arguments[a][i];
+    });
     unroll<P::stepCount>([&]<std::size_t k>() __attribute__((always_inline)) {
       if constexpr (isNeeded<Plan>(k)) forwardStep<k>(memory);
     });
@@ -317,8 +320,9 @@ template <class P> class Evaluate {
   /// Gives the gradient of one argument to the caller.
   template <class Plan, std::size_t row, std::size_t a, bool adds>
   BURTORCH_INLINE static constexpr void handOver(const M& memory) {
-    if (memory.gradients[a] == nullptr || P::layout.use[a] == ArgumentUse::inPlace) return;
-    if constexpr (P::layout.use[a] == ArgumentUse::copied) {
+    if constexpr (!Plan::template wantsArgument<a>) {
+      return;
+    } else if constexpr (P::layout.use[a] == ArgumentUse::copied) {
       for (std::size_t i = 0; i < P::sizeOf(a); ++i) {
         const T& g = memory.listedGradient[P::layout.copiedAt[a] + i];
         memory.gradients[a][i] = adds ? memory.gradients[a][i] + g : g;
@@ -338,3 +342,4 @@ template <class P> class Evaluate {
 };
 
 }  // namespace burtorch::graph
+BURTORCH_FUSE_END

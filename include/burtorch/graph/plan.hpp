@@ -126,6 +126,12 @@ template <class P, class Want, bool wantsValue, std::size_t... rows> class Plan 
 
  public:
   static constexpr std::size_t rowCount = sizeof...(rows);
+  /// Whether the caller wants anything of an argument's gradient.
+  template <std::size_t a> static constexpr bool wantsArgument = [] {
+    for (Id id = P::argumentStart[a]; id < P::argumentStart[a + 1]; ++id)
+      if (Want::wants(a, at(id))) return true;
+    return false;
+  }();
   static constexpr std::array<Flow, rowCount> flows{flowOf(P::outputs[rows])...};
 
  private:

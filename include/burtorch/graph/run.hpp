@@ -28,12 +28,12 @@ template <class P> BURTORCH_INLINE constexpr void readOutputs(const Memory<P>& m
   });
 }
 
-/// Adds zeros where lists will add gradients.
-template <class P>
-BURTORCH_INLINE constexpr void clearInPlace(const std::array<typename P::Number*, P::argumentCount>& gradients) {
-  for (std::size_t a = 0; a < P::argumentCount; ++a)
-    if (gradients[a] != nullptr && P::layout.use[a] == ArgumentUse::inPlace)
-      for (std::size_t i = 0; i < P::sizeOf(a); ++i) gradients[a][i] = typename P::Number{0};
+/// Zeros where lists will add gradients.
+template <class P, class Plan> BURTORCH_INLINE constexpr void clearInPlace(const Memory<P>& memory) {
+  unroll<P::argumentCount>([&]<std::size_t a>() __attribute__((always_inline)) {
+    if constexpr (Plan::template wantsArgument<a> && P::layout.use[a] == ArgumentUse::inPlace)
+      for (std::size_t i = 0; i < P::sizeOf(a); ++i) memory.gradients[a][i] = typename P::Number{0};
+  });
 }
 
 /// The outputs, if `outputs` is not null, and the gradient of the first one, if anything is wanted.
@@ -49,7 +49,7 @@ BURTORCH_INLINE constexpr void evaluateInline(const std::array<const typename P:
     if constexpr (wantsValue) readOutputs<P>(memory, outputs);
     if constexpr (wantsGradient) {
       memory.gradients = gradients;
-      if constexpr (!adds) clearInPlace<P>(gradients);
+      if constexpr (!adds) clearInPlace<P, ThePlan>(memory);
       Evaluate<P>::template backward<ThePlan, 0, 0, adds>(memory, T{1});
     }
   });
