@@ -63,7 +63,7 @@ void gradBatch(std::size_t count, const std::type_identity_t<A>*... samples, std
     std::tuple<PackedArgument<A>...> packed, results;
     [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
       (std::get<i>(packed).load(samples + at, used), ...);
-      evaluate<P, WantArguments<>, false>({std::get<i>(packed).numbers...}, {std::get<i>(results).numbers...}, nullptr);
+      evaluate<P, WantArguments<>, false>({{std::get<i>(packed).numbers...}}, {{std::get<i>(results).numbers...}}, nullptr);
       (std::get<i>(results).store(gradients + at, used), ...);
     }
     (std::index_sequence_for<A...>{});
@@ -91,8 +91,8 @@ T sumBatch(const T* parameters, G& gradient, const std::span<A>&... samples) {
     std::tuple<PackedArgument<std::remove_const_t<A>>...> packed;
     [&]<std::size_t... i>(std::index_sequence<i...>) {
       (std::get<i>(packed).load(samples.data() + at, used), ...);
-      evaluate<P, WantArguments<0>, true, true>({shared, std::get<i>(packed).numbers...},
-                                                {sum.gradient, (static_cast<void>(i), nullptr)...}, &value);
+      evaluate<P, WantArguments<0>, true, true>({{shared, std::get<i>(packed).numbers...}},
+                                                {{sum.gradient, (static_cast<void>(i), nullptr)...}}, &value);
     }
     (std::index_sequence_for<A...>{});
     sum.value = sum.value + value;

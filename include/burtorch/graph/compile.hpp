@@ -40,7 +40,7 @@ template <class F> class Compiled {
     using T = ScalarOf<A...>;
     using P = ProgramOf<T, A...>;
     T outputs[P::outputCount];
-    graph::evaluate<P, graph::WantNothing, true>({graph::Flat<graph::NormalOf<A>>(x).data()...}, {}, outputs);
+    graph::evaluate<P, graph::WantNothing, true>({{graph::Flat<graph::NormalOf<A>>(x).data()...}}, {}, outputs);
     return P::Result::template make<T>(outputs);
   }
 
@@ -66,8 +66,8 @@ template <class F> class Compiled {
     static_assert(((inputs < static_cast<std::size_t>(P::inputCount)) && ...), "partial: there is no such input");
     T all[static_cast<std::size_t>(P::inputCount)];
     [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
-      graph::evaluate<P, graph::WantInputs<inputs...>, false>({graph::Flat<graph::NormalOf<A>>(x).data()...},
-                                                              {all + P::argumentStart[i]...}, nullptr);
+      graph::evaluate<P, graph::WantInputs<inputs...>, false>({{graph::Flat<graph::NormalOf<A>>(x).data()...}},
+                                                              {{all + P::argumentStart[i]...}}, nullptr);
     }
     (std::index_sequence_for<A...>{});
     if constexpr (sizeof...(inputs) == 1)
@@ -133,7 +133,7 @@ template <class F> class Compiled {
     typename For<wanted...>::template Gradients<A...> gradients;
     [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
       graph::evaluate<P, graph::WantArguments<wanted...>, wantsValue>(
-          {graph::Flat<graph::NormalOf<A>>(x).data()...}, {gradients.template at<i>(gradient)...}, value);
+          {{graph::Flat<graph::NormalOf<A>>(x).data()...}}, {{gradients.template at<i>(gradient)...}}, value);
     }
     (std::index_sequence_for<A...>{});
     gradients.finish(gradient);
@@ -147,10 +147,10 @@ template <class F> class Compiled {
     using Row = graph::GradientShape<T, graph::NormalOf<A>...>;
     T flat[sizeof...(rows)][static_cast<std::size_t>(P::inputCount)];
     graph::withMemory<P, Plan>(
-        {graph::Flat<graph::NormalOf<A>>(x).data()...}, [&](graph::Memory<P> memory) __attribute__((always_inline)) {
+        {{graph::Flat<graph::NormalOf<A>>(x).data()...}}, [&](graph::Memory<P> memory) __attribute__((always_inline)) {
           graph::Evaluate<P>::template forward<Plan>(memory);
           const auto row = [&]<std::size_t r>(std::index_sequence<r>) __attribute__((always_inline)) {
-            memory.gradients = {flat[r] + P::argumentStart[i]...};
+            memory.gradients = {{flat[r] + P::argumentStart[i]...}};
             graph::clearInPlace<P, Plan>(memory);
             graph::Evaluate<P>::template backward<Plan, r, r, false>(memory, T{1});
           };
@@ -173,11 +173,11 @@ template <class F> class Compiled {
     requireOneOutput<P>();
     std::array<Dual<T>, n> point{}, gradient{};
     for (std::size_t i = 0; i < n; ++i) point[i] = {x[i], direction[i]};
-    std::array<const Dual<T>*, P::argumentCount> arguments{};
-    std::array<Dual<T>*, P::argumentCount> gradients{};
+    graph::Inputs<P> arguments{};
+    graph::Results<P> gradients{};
     for (std::size_t a = 0; a < P::argumentCount; ++a) {
-      arguments[a] = point.data() + P::argumentStart[a];
-      gradients[a] = gradient.data() + P::argumentStart[a];
+      arguments.of[a] = point.data() + P::argumentStart[a];
+      gradients.of[a] = gradient.data() + P::argumentStart[a];
     }
     graph::evaluate<P, graph::WantArguments<>, false>(arguments, gradients, nullptr);
     std::array<T, n> product{};

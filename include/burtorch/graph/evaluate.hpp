@@ -22,32 +22,42 @@ template <std::size_t count, class Call> BURTORCH_INLINE constexpr void unroll(c
 
 template <class T> using MaskOf = decltype(T{} < T{});
 
+/// The flat numbers of every argument, and where those of every gradient go. Not std::array: its operator[] would be
+/// one more call to inline, thousands of times.
+template <class P> struct Inputs { const typename P::Number* of[P::argumentCount]; };
+template <class P> struct Results { typename P::Number* of[P::argumentCount]; };
+
 /// The numbers of one evaluation. Pointers to local arrays, which dissolve once everything is inlined.
 template <class P> struct Memory {
   using T = typename P::Number;
-  std::array<const T*, P::argumentCount> arguments;
-  std::array<T*, P::argumentCount> gradients;  // where the caller wants them; null: not wanted
+  Inputs<P> arguments;
+  Results<P> gradients;
   T *local, *localGradient, *listed, *listedGradient;
   MaskOf<T>* isReached;
 };
 
+/// What a compiler makes of every step is inlined here, so there should be little of it: two functions for a step, and
+/// helpers that take the places of numbers as ordinary arguments, which are constants by the time it matters.
 template <class P> class Evaluate {
   using T = typename P::Number;
   using M = Memory<P>;
   using Mask = MaskOf<T>;
+  using Where = Place<T>;
 
  public:
   /// Computes what the plan needs.
   template <class Plan> BURTORCH_INLINE static constexpr void forward(const M& memory) {
-    // Unrolled, here and below: an array that a loop indexes does not dissolve into registers.
+    // Unrolled: an array that a loop indexes does not dissolve.
     unroll<P::argumentCount>([&]<std::size_t a>() __attribute__((always_inline)) {
       if constexpr (P::layout.use[a] == ArgumentUse::copied)
         for (std::size_t i = 0; i < P::sizeOf(a); ++i)
-          memory.listed[P::layout.copiedAt[a] + i] = memory.arguments[a][i];
+          memory.listed[P::layout.copiedAt[a] + i] = memory.arguments.of[a][i];
     });
-    unroll<P::stepCount>([&]<std::size_t k>() __attribute__((always_inline)) {
-      if constexpr (isNeeded<Plan>(k)) forwardStep<k>(memory);
-    });
+    [&memory]<std::size_t... k>(std::index_sequence<k...>) __attribute__((always_inline)) {
+      const char done[] = {(forwardStep<Plan, k>(memory), char{})..., char{}};
+      static_cast<void>(done);
+    }
+    (std::make_index_sequence<P::stepCount>{});
   }
 
   /// The gradient of output `row` of the plan, `seed` arriving there. Adds to the caller's gradients of arguments that
@@ -58,48 +68,61 @@ template <class P> class Evaluate {
     for (std::size_t i = 0; i < P::layout.listed; ++i) memory.listedGradient[i] = T{0};
     if constexpr (flow.hasConditional)
       for (std::size_t i = 0; i < maskCount; ++i) memory.isReached[i] = Mask{};
-    constexpr Id root = P::outputs[output];
-    if constexpr (isActiveIn(flow, root)) addTo<root, true>(memory, seed);
-    unroll<P::stepCount>([&]<std::size_t i>() __attribute__((always_inline)) {
-      constexpr std::size_t k = P::stepCount - 1 - i;
-      if constexpr (isActive<Plan, row>(k)) backwardStep<Plan, row, k>(memory);
-    });
+    if constexpr (isActiveIn(flow, P::outputs[output])) {
+      constexpr Where root = P::gradientPlaceOf(P::outputs[output]);
+      add<root.home, true>(memory, root, seed);
+    }
+    [&memory]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
+      const char done[] = {(backwardStep<Plan, row, P::stepCount - 1 - i>(memory), char{})..., char{}};
+      static_cast<void>(done);
+    }
+    (std::make_index_sequence<P::stepCount>{});
     unroll<P::argumentCount>([&]<std::size_t a>() __attribute__((always_inline)) {
-      handOver<Plan, row, a, adds>(memory);
+      if constexpr (Plan::template wantsArgument<a>) handOver<Plan, row, a, adds>(memory);
     });
   }
 
-  template <Id id> BURTORCH_INLINE static constexpr T valueAt(const M& memory) {
-    constexpr Place place = P::placeOf(id);
-    if constexpr (place.home == Home::argument)
-      return memory.arguments[place.argument][place.slot];
-    else if constexpr (place.home == Home::local)
+  template <Home home> BURTORCH_INLINE static constexpr T load(const M& memory, Where place) {
+    if constexpr (home == Home::argument)
+      return memory.arguments.of[place.argument][place.slot];
+    else if constexpr (home == Home::local)
       return memory.local[place.slot];
-    else if constexpr (place.home == Home::listed)
+    else if constexpr (home == Home::listed)
       return memory.listed[place.slot];
     else
-      return T{P::constantOf(id)};
+      return T{place.constant};
   }
 
-  /// One mask for every result.
+  /// One mask for every number.
   static constexpr std::size_t maskCount = static_cast<std::size_t>(P::numberCount);
 
  private:
-  template <class Plan> static constexpr bool isNeeded(std::size_t k) {
-    const auto& step = P::steps[k];
-    for (Id id = step.result; id < step.result + step.count; ++id)
-      if (Plan::isNeeded[static_cast<std::size_t>(id)]) return P::placeOf(id).home != Home::constant;
-    return false;
+  template <Home home> BURTORCH_INLINE static constexpr void store(const M& memory, Where place, const T& value) {
+    (home == Home::local ? memory.local : memory.listed)[place.slot] = value;
   }
-  template <class Plan, std::size_t row> static constexpr bool isActive(std::size_t k) {
-    const auto& step = P::steps[k];
-    for (Id id = step.result; id < step.result + step.count; ++id)
-      if (Plan::flows[row].isActive[static_cast<std::size_t>(id)]) return true;
-    return false;
+  template <Home home> BURTORCH_INLINE static constexpr T& gradient(const M& memory, Where place) {
+    if constexpr (home == Home::argument)
+      return memory.gradients.of[place.argument][place.slot];
+    else
+      return (home == Home::local ? memory.localGradient : memory.listedGradient)[place.slot];
+  }
+  /// Adds to the gradient of a number; the first one is stored where nothing was cleared.
+  template <Home home, bool isFirst>
+  BURTORCH_INLINE static constexpr void add(const M& memory, Where place, const T& g) {
+    T& to = gradient<home>(memory, place);
+    if constexpr (home == Home::local && isFirst)
+      to = g;
+    else
+      to = to + g;
   }
 
   static constexpr bool isActiveIn(const auto& flow, Id id) {
     return id >= 0 && flow.isActive[static_cast<std::size_t>(id)];
+  }
+  static constexpr bool hasResultIn(const auto& numbers, const Step<T>& step) {
+    for (Id id = step.result; id < step.result + step.count; ++id)
+      if (numbers[static_cast<std::size_t>(id)]) return true;
+    return false;
   }
 
   template <std::size_t k, std::size_t list> BURTORCH_INLINE static constexpr ListShape shapeOf() {
@@ -112,7 +135,7 @@ template <class P> class Evaluate {
   }
   template <std::size_t k, std::size_t list> BURTORCH_INLINE static List<T> listOf(const M& memory) {
     constexpr ListPlan plan = P::layout.lists[k][list];
-    return {plan.isArgument ? memory.arguments[plan.argument] : memory.listed, shapeOf<k, list>()};
+    return {plan.isArgument ? memory.arguments.of[plan.argument] : memory.listed, shapeOf<k, list>()};
   }
   /// Null where no element is wanted.
   template <class Plan, std::size_t row, std::size_t k, std::size_t list>
@@ -120,199 +143,179 @@ template <class P> class Evaluate {
     constexpr ListPlan plan = P::layout.lists[k][list];
     constexpr bool isWanted = [] {
       for (std::int32_t i = 0; i < P::steps[k].length; ++i)
-        if (Plan::flows[row].isActive[static_cast<std::size_t>(P::operandOf(P::steps[k], list, i))]) return true;
+        if (isActiveIn(Plan::flows[row], P::operandOf(P::steps[k], list, i))) return true;
       return false;
     }();
-    T* base = plan.isArgument ? memory.gradients[plan.argument] : memory.listedGradient;
+    T* base = plan.isArgument ? memory.gradients.of[plan.argument] : memory.listedGradient;
     return {isWanted ? base : nullptr, shapeOf<k, list>()};
   }
 
-  template <Id id> BURTORCH_INLINE static constexpr void set(const M& memory, const T& value) {
-    constexpr Place place = P::placeOf(id);
-    (place.home == Home::local ? memory.local : memory.listed)[place.slot] = value;
-  }
-
-  template <std::size_t k> BURTORCH_INLINE static constexpr void forwardStep(const M& memory) {
+  template <class Plan, std::size_t k> BURTORCH_INLINE static constexpr void forwardStep(const M& memory) {
     constexpr Step<T> step = P::steps[k];
-    if constexpr (step.user != nullptr) {
+    constexpr Where result = P::placeOf(step.result), a = P::placeOf(step.a), b = P::placeOf(step.b), c = P::placeOf(step.c);
+    if constexpr (!hasResultIn(Plan::isNeeded, step) || result.home == Home::constant) {
+      return;
+    } else if constexpr (step.user != nullptr) {
       constexpr UserRules<T> rules = *step.user;
       if constexpr (rules.arity == Arity::unary)
-        set<step.result>(memory, rules.unary(valueAt<step.a>(memory)));
+        store<result.home>(memory, result, rules.unary(load<a.home>(memory, a)));
       else if constexpr (rules.arity == Arity::constant)
-        set<step.result>(memory, rules.constant(valueAt<step.a>(memory), step.constant));
+        store<result.home>(memory, result, rules.constant(load<a.home>(memory, a), step.constant));
       else if constexpr (rules.arity == Arity::binary)
-        set<step.result>(memory, rules.binary(valueAt<step.a>(memory), valueAt<step.b>(memory)));
+        store<result.home>(memory, result, rules.binary(load<a.home>(memory, a), load<b.home>(memory, b)));
       else
-        set<step.result>(memory, rules.varying(listOf<k, 0>(memory)));
+        store<result.home>(memory, result, rules.varying(listOf<k, 0>(memory)));
     } else {
       using Op = OpAt<step.op>;
       if constexpr (std::is_same_v<Op, Constant>)
-        set<step.result>(memory, T{step.constant});
+        store<result.home>(memory, result, T{step.constant});
       else if constexpr (std::is_same_v<Op, Select>)
-        set<step.result>(memory, select(valueAt<step.a>(memory) != T{0}, valueAt<step.b>(memory), valueAt<step.c>(memory)));
+        store<result.home>(memory, result,
+              select(load<a.home>(memory, a) != T{0}, load<b.home>(memory, b), load<c.home>(memory, c)));
       else if constexpr (Op::arity == Arity::unary)
-        set<step.result>(memory, apply<Op>(valueAt<step.a>(memory)));
+        store<result.home>(memory, result, apply<Op>(load<a.home>(memory, a)));
       else if constexpr (Op::arity == Arity::constant)
-        set<step.result>(memory, applyConstant<Op>(valueAt<step.a>(memory), step.constant));
+        store<result.home>(memory, result, applyConstant<Op>(load<a.home>(memory, a), step.constant));
       else if constexpr (Op::arity == Arity::binary)
-        set<step.result>(memory, apply<Op>(valueAt<step.a>(memory), valueAt<step.b>(memory)));
+        store<result.home>(memory, result, apply<Op>(load<a.home>(memory, a), load<b.home>(memory, b)));
       else
         forwardList<Op, k>(memory);
     }
   }
   template <class Op, std::size_t k> BURTORCH_INLINE static void forwardList(const M& memory) {
     constexpr Step<T> step = P::steps[k];
+    constexpr Where result = P::placeOf(step.result), c = P::placeOf(step.c);
     if constexpr (Op::arity == Arity::block)
-      Op::value(listOf<k, 0>(memory), memory.listed + P::placeOf(step.result).slot);
+      Op::value(listOf<k, 0>(memory), memory.listed + result.slot);
     else if constexpr (step.c >= 0)  // a bias
-      set<step.result>(memory, Op::value(listOf<k, 0>(memory), listOf<k, 1>(memory)) + valueAt<step.c>(memory));
+      store<result.home>(memory, result,
+            Op::value(listOf<k, 0>(memory), listOf<k, 1>(memory)) + load<c.home>(memory, c));
     else if constexpr (Op::arity == Arity::pair)
-      set<step.result>(memory, Op::value(listOf<k, 0>(memory), listOf<k, 1>(memory)));
+      store<result.home>(memory, result, Op::value(listOf<k, 0>(memory), listOf<k, 1>(memory)));
     else if constexpr (Op::takesIndex)
-      set<step.result>(memory, Op::value(listOf<k, 0>(memory), std::size_t{step.target}));
+      store<result.home>(memory, result, Op::value(listOf<k, 0>(memory), std::size_t{step.target}));
     else
-      set<step.result>(memory, Op::value(listOf<k, 0>(memory)));
+      store<result.home>(memory, result, Op::value(listOf<k, 0>(memory)));
   }
 
-  template <Id id> BURTORCH_INLINE static constexpr T& gradientAt(const M& memory) {
-    constexpr Place place = P::gradientPlaceOf(id);
-    if constexpr (place.home == Home::argument)
-      return memory.gradients[place.argument][place.slot];
-    else if constexpr (place.home == Home::local)
-      return memory.localGradient[place.slot];
+  /// What a slope rule is handed: a number, or something that stands for one it does not look at.
+  template <bool isRead, Home home> BURTORCH_INLINE static constexpr auto seen(const M& memory, Where place) {
+    if constexpr (isRead)
+      return load<home>(memory, place);
     else
-      return memory.listedGradient[place.slot];
+      return Unread{};
   }
-  /// Adds to the gradient of a number; the first one is stored where nothing was cleared.
-  template <Id id, bool isFirst> BURTORCH_INLINE static constexpr void addTo(const M& memory, const T& g) {
-    T& to = gradientAt<id>(memory);
-    if constexpr (isFirst && P::gradientPlaceOf(id).home == Home::local)
-      to = g;
-    else
-      to = to + g;
-  }
-
-  /// Whether the result of step k was chosen, if that is a question at all.
-  template <class Plan, std::size_t row, Id id> static constexpr bool isConditional =
-      Plan::flows[row].isConditional[static_cast<std::size_t>(id)];
-
-  /// Passes a gradient from step k to the operand `id`. What a select has not chosen passes nothing on, not even the
-  /// NaN of a pole: the same as if the function had branched.
-  template <class Plan, std::size_t row, std::size_t k, Id id, bool isFirst>
-  BURTORCH_INLINE static constexpr void pass(const M& memory, const T& g) {
-    constexpr Id from = P::steps[k].result;
-    if constexpr (isConditional<Plan, row, from>) {
-      const Mask& isReached = memory.isReached[from];
-      addTo<id, isFirst>(memory, select(isReached, g, T{0}));
-      reach<Plan, row, id>(memory, isReached);
-    } else {
-      addTo<id, isFirst>(memory, g);
-    }
-  }
-  template <class Plan, std::size_t row, Id id>
-  BURTORCH_INLINE static constexpr void reach(const M& memory, const Mask& isReached) {
-    if constexpr (isConditional<Plan, row, id>) memory.isReached[id] = memory.isReached[id] || isReached;
+  /// A user's rule is behind a pointer and takes a number in any case.
+  template <bool isRead, Home home> BURTORCH_INLINE static constexpr T seenOrZero(const M& memory, Where place) {
+    return isRead ? load<home>(memory, place) : T{0};
   }
 
   template <class Plan, std::size_t row, std::size_t k>
   BURTORCH_INLINE static constexpr void backwardStep(const M& memory) {
     constexpr Step<T> step = P::steps[k];
     constexpr auto& flow = Plan::flows[row];
-    constexpr bool toA = isActiveIn(flow, step.a);
-    constexpr bool toB = isActiveIn(flow, step.b);
-    constexpr bool toC = isActiveIn(flow, step.c);
-    if constexpr (step.length > 0) {
+    if constexpr (!hasResultIn(flow.isActive, step)) {
+      return;
+    } else if constexpr (step.length > 0) {
       backwardList<Plan, row, k>(memory);
-    } else if constexpr (step.op == GraphOps::indexOf<Select>()) {
-      const T g = gradientAt<step.result>(memory);
-      const Mask isB = valueAt<step.a>(memory) != T{0};
-      if constexpr (toB) choose<Plan, row, k, step.b, flow.isFirstB[k]>(memory, isB, g);
-      if constexpr (toC) choose<Plan, row, k, step.c, flow.isFirstC[k]>(memory, !isB, g);
     } else {
-      const T g = gradientAt<step.result>(memory);
-      if constexpr (toA) pass<Plan, row, k, step.a, flow.isFirstA[k]>(memory, slope<k, false>(memory, g));
-      if constexpr (toB) pass<Plan, row, k, step.b, flow.isFirstB[k]>(memory, slope<k, true>(memory, g));
+      constexpr Where result = P::gradientPlaceOf(step.result), a = P::gradientPlaceOf(step.a),
+                      b = P::gradientPlaceOf(step.b);
+      const T g = gradient<result.home>(memory, result);
+      if constexpr (step.op == GraphOps::indexOf<Select>()) {
+        const Mask isB = load<P::placeOf(step.a).home>(memory, P::placeOf(step.a)) != T{0};
+        if constexpr (isActiveIn(flow, step.b)) choose<Plan, row, k, step.b, flow.isFirstB[k]>(memory, isB, g);
+        if constexpr (isActiveIn(flow, step.c)) choose<Plan, row, k, step.c, flow.isFirstC[k]>(memory, !isB, g);
+      } else {
+        if constexpr (isActiveIn(flow, step.a)) {
+          const T slope = slopeOf<k, false>(memory, g);
+          if constexpr (flow.isConditional[static_cast<std::size_t>(step.result)])
+            choose<Plan, row, k, step.a, flow.isFirstA[k]>(memory, memory.isReached[step.result], slope);
+          else
+            add<a.home, flow.isFirstA[k]>(memory, a, slope);
+        }
+        if constexpr (isActiveIn(flow, step.b)) {
+          const T slope = slopeOf<k, true>(memory, g);
+          if constexpr (flow.isConditional[static_cast<std::size_t>(step.result)])
+            choose<Plan, row, k, step.b, flow.isFirstB[k]>(memory, memory.isReached[step.result], slope);
+          else
+            add<b.home, flow.isFirstB[k]>(memory, b, slope);
+        }
+      }
     }
   }
-  template <class Plan, std::size_t row, std::size_t k, Id id, bool isFirst>
-  BURTORCH_INLINE static constexpr void choose(const M& memory, const Mask& isChosen, const T& g) {
-    constexpr Id from = P::steps[k].result;
-    Mask isReached = isChosen;
-    if constexpr (isConditional<Plan, row, from>) isReached = isReached && memory.isReached[from];
-    addTo<id, isFirst>(memory, select(isReached, g, T{0}));
-    reach<Plan, row, id>(memory, isReached);
-  }
-
-  /// What the slope rule is handed: a number, or something that stands for one it does not look at.
-  template <std::size_t k, bool isY, std::uint8_t bit, Id id>
-  BURTORCH_INLINE static constexpr auto seen(const M& memory) {
-    constexpr std::uint8_t reads = isY ? P::steps[k].reads.byY : P::steps[k].reads.byX;
-    if constexpr ((reads & bit) != 0)
-      return valueAt<id>(memory);
-    else
-      return Unread{};
-  }
-  template <std::size_t k, bool isY> BURTORCH_INLINE static constexpr T slope(const M& memory, const T& g) {
-    constexpr Step<T> step = P::steps[k];
+  /// What leaves step k for its first operand, or for its second.
+  template <std::size_t k, bool isY> BURTORCH_INLINE static constexpr T slopeOf(const M& memory, const T& g) {
     using R = SlopeReads;
-    const auto x = seen<k, isY, R::x, step.a>(memory);
-    const auto result = seen<k, isY, R::result, step.result>(memory);
+    constexpr Step<T> step = P::steps[k];
+    constexpr int reads = isY ? step.reads.byY : step.reads.byX;
+    constexpr bool x = (reads & R::x) != 0, y = (reads & R::y) != 0, z = (reads & R::result) != 0;
+    constexpr Where a = P::placeOf(step.a), b = P::placeOf(step.b), result = P::placeOf(step.result);
     if constexpr (step.user != nullptr) {
       constexpr UserRules<T> rules = *step.user;
       if constexpr (rules.arity == Arity::unary)
-        return rules.unarySlope(g, orNothing(x), orNothing(result));
+        return rules.unarySlope(g, seenOrZero<x, a.home>(memory, a), seenOrZero<z, result.home>(memory, result));
       else if constexpr (rules.arity == Arity::constant)
-        return rules.constantSlope(g, orNothing(x), step.constant, orNothing(result));
+        return rules.constantSlope(g, seenOrZero<x, a.home>(memory, a), step.constant, seenOrZero<z, result.home>(memory, result));
       else
-        return (isY ? rules.slopeY : rules.slopeX)(g, orNothing(x), orNothing(seen<k, isY, R::y, step.b>(memory)),
-                                                   orNothing(result));
+        return (isY ? rules.slopeY : rules.slopeX)(g, seenOrZero<x, a.home>(memory, a), seenOrZero<y, b.home>(memory, b),
+                                                   seenOrZero<z, result.home>(memory, result));
     } else {
       using Op = OpAt<step.op>;
       if constexpr (Op::arity == Arity::unary)
-        return Op::slope(g, x, result);
+        return Op::slope(g, seen<x, a.home>(memory, a), seen<z, result.home>(memory, result));
       else if constexpr (Op::arity == Arity::constant)
-        return Op::slope(g, x, step.constant, result);
+        return Op::slope(g, seen<x, a.home>(memory, a), step.constant, seen<z, result.home>(memory, result));
       else if constexpr (isY)
-        return Op::slopeY(g, x, seen<k, isY, R::y, step.b>(memory), result);
+        return Op::slopeY(g, seen<x, a.home>(memory, a), seen<y, b.home>(memory, b), seen<z, result.home>(memory, result));
       else
-        return Op::slopeX(g, x, seen<k, isY, R::y, step.b>(memory), result);
+        return Op::slopeX(g, seen<x, a.home>(memory, a), seen<y, b.home>(memory, b), seen<z, result.home>(memory, result));
     }
   }
-  BURTORCH_INLINE static constexpr T orNothing(const T& x) { return x; }
-  BURTORCH_INLINE static constexpr T orNothing(Unread) { return T{0}; }
+  /// Passes a gradient on from step k only where a select has chosen it. What is not chosen passes nothing on, not even
+  /// the NaN of a pole: the same as if the function had branched.
+  template <class Plan, std::size_t row, std::size_t k, Id id, bool isFirst>
+  BURTORCH_INLINE static constexpr void choose(const M& memory, const Mask& isChosen, const T& g) {
+    constexpr auto& isConditional = Plan::flows[row].isConditional;
+    constexpr auto from = static_cast<std::size_t>(P::steps[k].result), to = static_cast<std::size_t>(id);
+    Mask isReached = isChosen;
+    if constexpr (isConditional[from]) isReached = isReached && memory.isReached[from];
+    add<P::gradientPlaceOf(id).home, isFirst>(memory, P::gradientPlaceOf(id), select(isReached, g, T{0}));
+    if constexpr (isConditional[to]) memory.isReached[to] = memory.isReached[to] || isReached;
+  }
 
   template <class Plan, std::size_t row, std::size_t k> BURTORCH_INLINE static void backwardList(const M& memory) {
     constexpr Step<T> step = P::steps[k];
+    constexpr Where result = P::gradientPlaceOf(step.result);
     constexpr auto& flow = Plan::flows[row];
-    T g = gradientAt<step.result>(memory);
-    if constexpr (isConditional<Plan, row, step.result>) {
-      const Mask& isReached = memory.isReached[step.result];
-      if constexpr (std::is_same_v<Mask, bool>) {
+    T g = gradient<result.home>(memory, result);
+    if constexpr (flow.isConditional[static_cast<std::size_t>(step.result)]) {
+      // A block that is chosen in part counts as chosen.
+      Mask isReached{};
+      for (Id id = step.result; id < step.result + step.count; ++id) isReached = isReached || memory.isReached[id];
+      if constexpr (std::is_same_v<Mask, bool>)
         if (!isReached) return;
-      }
       g = select(isReached, g, T{0});
-      for (std::int32_t i = 0; i < static_cast<std::int32_t>(P::listsOf(step)) * step.length; ++i) {
-        Mask& operand = memory.isReached[P::operands[static_cast<std::size_t>(step.list + i)]];
-        operand = operand || isReached;
-      }
+      const auto reach = [&](Id id) { memory.isReached[id] = memory.isReached[id] || isReached; };
+      for (std::size_t list = 0; list < P::listsOf(step); ++list)
+        for (std::int32_t i = 0; i < step.length; ++i) reach(P::operandOf(step, list, i));
+      if constexpr (step.c >= 0) reach(step.c);
     }
     const List<T> xs = listOf<k, 0>(memory);
     const GradientList<T> gs = gradientsOf<Plan, row, k, 0>(memory);
     if constexpr (step.user != nullptr) {
-      step.user->varyingSlope(g, xs, valueAt<step.result>(memory), gs);
+      step.user->varyingSlope(g, xs, load<result.home>(memory, result), gs);
     } else {
       using Op = OpAt<step.op>;
       if constexpr (Op::arity == Arity::pair) {
-        if constexpr (isActiveIn(flow, step.c))
-          pass<Plan, row, k, step.c, flow.isFirstC[k]>(memory, g);
+        if constexpr (isActiveIn(flow, step.c)) add<P::gradientPlaceOf(step.c).home, flow.isFirstC[k]>(memory, P::gradientPlaceOf(step.c), g);
         Op::slope(g, xs, listOf<k, 1>(memory), gs, gradientsOf<Plan, row, k, 1>(memory));
       } else if constexpr (Op::arity == Arity::block) {
-        constexpr std::uint32_t slot = P::placeOf(step.result).slot;
-        Op::slope(memory.listedGradient + slot, xs, memory.listed + slot, gs);
+        Op::slope(memory.listedGradient + result.slot, xs, memory.listed + result.slot, gs);
       } else if constexpr (Op::takesIndex) {
-        Op::slope(g, xs, valueAt<step.result>(memory), gs, std::size_t{step.target});
+        Op::slope(g, xs, load<result.home>(memory, result), gs, std::size_t{step.target});
       } else {
-        Op::slope(g, xs, valueAt<step.result>(memory), gs);
+        Op::slope(g, xs, load<result.home>(memory, result), gs);
       }
     }
   }
@@ -320,23 +323,22 @@ template <class P> class Evaluate {
   /// Gives the gradient of one argument to the caller.
   template <class Plan, std::size_t row, std::size_t a, bool adds>
   BURTORCH_INLINE static constexpr void handOver(const M& memory) {
-    if constexpr (!Plan::template wantsArgument<a>) {
-      return;
-    } else if constexpr (P::layout.use[a] == ArgumentUse::copied) {
-      for (std::size_t i = 0; i < P::sizeOf(a); ++i) {
-        const T& g = memory.listedGradient[P::layout.copiedAt[a] + i];
-        memory.gradients[a][i] = adds ? memory.gradients[a][i] + g : g;
-      }
+    const auto give = [&memory](std::size_t i, const T& g) __attribute__((always_inline)) {
+      memory.gradients.of[a][i] = adds ? memory.gradients.of[a][i] + g : g;
+    };
+    if constexpr (P::layout.use[a] == ArgumentUse::copied) {
+      for (std::size_t i = 0; i < P::sizeOf(a); ++i) give(i, memory.listedGradient[P::layout.copiedAt[a] + i]);
     } else if constexpr (P::layout.use[a] == ArgumentUse::single) {
-      unroll<P::sizeOf(a)>([&]<std::size_t i>() __attribute__((always_inline)) {
-        constexpr Id id = P::argumentStart[a] + static_cast<Id>(i);
-        if constexpr (Plan::flows[row].isActive[static_cast<std::size_t>(id)]) {
-          const T& g = gradientAt<id>(memory);
-          memory.gradients[a][i] = adds ? memory.gradients[a][i] + g : g;
-        } else if constexpr (!adds) {
-          memory.gradients[a][i] = T{0};
-        }
-      });
+      constexpr auto first = static_cast<std::size_t>(P::argumentStart[a]);
+      [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
+        const char done[] = {(give(i, Plan::flows[row].isActive[first + i]
+                                          ? memory.localGradient[P::layout.localAt[a] + i]
+                                          : T{0}),
+                              char{})...,
+                             char{}};
+        static_cast<void>(done);
+      }
+      (std::make_index_sequence<P::sizeOf(a)>{});
     }
   }
 };

@@ -13,10 +13,11 @@
 namespace burtorch::graph {
 
 enum class Home : std::uint8_t { argument, local, listed, constant };
-struct Place {
+template <class T> struct Place {
   Home home = Home::local;
   std::uint32_t argument = 0;  // which one
   std::uint32_t slot = 0;      // place in the argument, among the locals or in the array for lists
+  PlainOf<T> constant{};
 };
 
 enum class ArgumentUse : std::uint8_t {
@@ -154,7 +155,7 @@ template <class F, class T, class... Args> class Program {
     std::array<ArgumentUse, argumentCount> use{};
     std::array<std::uint32_t, argumentCount> copiedAt{};  // slot of the first number of a copied argument
     std::array<std::uint32_t, argumentCount> localAt{};   // of a single one
-    std::array<Place, static_cast<std::size_t>(size.numbers - inputCount)> results{};
+    std::array<Place<T>, static_cast<std::size_t>(size.numbers - inputCount)> results{};
     std::array<std::array<ListPlan, 2>, size.steps> lists{};
     std::array<Index, size.operands> slots{};
     std::uint32_t locals = 0, listed = 0;
@@ -208,7 +209,7 @@ template <class F, class T, class... Args> class Program {
         if (isListed[r])
           all.results[r] = {Home::listed, 0, all.listed++};
         else if (step.op == GraphOps::indexOf<Constant>())
-          all.results[r] = {Home::constant, 0, 0};
+          all.results[r] = {Home::constant, 0, 0, step.constant};
         else
           all.results[r] = {Home::local, 0, all.locals++};
       }
@@ -243,7 +244,7 @@ template <class F, class T, class... Args> class Program {
         words += static_cast<std::uint32_t>(steps[k].length);
       }
   }
-  static constexpr Place placeIn(const Layout& all, Id id) {
+  static constexpr Place<T> placeIn(const Layout& all, Id id) {
     if (!isInput(id)) return all.results[static_cast<std::size_t>(id - inputCount)];
     const std::size_t argument = argumentOf(id);
     const auto offset = static_cast<std::uint32_t>(id - argumentStart[argument]);
@@ -255,19 +256,16 @@ template <class F, class T, class... Args> class Program {
   static constexpr Layout layout = layOut();
 
   /// Where a number is read.
-  static constexpr Place placeOf(Id id) { return placeIn(layout, id); }
+  static constexpr Place<T> placeOf(Id id) {
+    if (id < 0) return {};
+    return placeIn(layout, id);
+  }
   /// Where its gradient is summed.
-  static constexpr Place gradientPlaceOf(Id id) {
-    const Place place = placeIn(layout, id);
+  static constexpr Place<T> gradientPlaceOf(Id id) {
+    const Place<T> place = placeOf(id);
     if (place.home == Home::argument && layout.use[place.argument] == ArgumentUse::single)
       return {Home::local, 0, layout.localAt[place.argument] + place.slot};
     return place;
-  }
-  /// The constant that a number is.
-  static constexpr PlainOf<T> constantOf(Id id) {
-    for (const Step<T>& step : steps)
-      if (step.result == id) return step.constant;
-    return {};
   }
 };
 

@@ -8,7 +8,7 @@ namespace burtorch::graph {
 
 /// Runs a program: makes its local variables, and calls `body(memory)`.
 template <class P, class Plan, class Body>
-BURTORCH_INLINE constexpr void withMemory(const std::array<const typename P::Number*, P::argumentCount>& arguments,
+BURTORCH_INLINE constexpr void withMemory(const Inputs<P>& arguments,
                                           const Body& body) {
   using T = typename P::Number;
   constexpr bool hasConditional = [] {
@@ -24,7 +24,8 @@ BURTORCH_INLINE constexpr void withMemory(const std::array<const typename P::Num
 
 template <class P> BURTORCH_INLINE constexpr void readOutputs(const Memory<P>& memory, typename P::Number* outputs) {
   unroll<P::outputCount>([&]<std::size_t i>() __attribute__((always_inline)) {
-    outputs[i] = Evaluate<P>::template valueAt<P::outputs[i]>(memory);
+    constexpr auto place = P::placeOf(P::outputs[i]);
+    outputs[i] = Evaluate<P>::template load<place.home>(memory, place);
   });
 }
 
@@ -32,14 +33,14 @@ template <class P> BURTORCH_INLINE constexpr void readOutputs(const Memory<P>& m
 template <class P, class Plan> BURTORCH_INLINE constexpr void clearInPlace(const Memory<P>& memory) {
   unroll<P::argumentCount>([&]<std::size_t a>() __attribute__((always_inline)) {
     if constexpr (Plan::template wantsArgument<a> && P::layout.use[a] == ArgumentUse::inPlace)
-      for (std::size_t i = 0; i < P::sizeOf(a); ++i) memory.gradients[a][i] = typename P::Number{0};
+      for (std::size_t i = 0; i < P::sizeOf(a); ++i) memory.gradients.of[a][i] = typename P::Number{0};
   });
 }
 
 /// The outputs, if `outputs` is not null, and the gradient of the first one, if anything is wanted.
 template <class P, class Want, bool wantsValue, bool adds = false>
-BURTORCH_INLINE constexpr void evaluateInline(const std::array<const typename P::Number*, P::argumentCount>& arguments,
-                                              const std::array<typename P::Number*, P::argumentCount>& gradients,
+BURTORCH_INLINE constexpr void evaluateInline(const Inputs<P>& arguments,
+                                              const Results<P>& gradients,
                                               typename P::Number* outputs) {
   using T = typename P::Number;
   constexpr bool wantsGradient = !std::is_same_v<Want, WantNothing>;
@@ -56,16 +57,16 @@ BURTORCH_INLINE constexpr void evaluateInline(const std::array<const typename P:
 }
 template <class P, class Want, bool wantsValue, bool adds>
 [[gnu::noinline]] constexpr void evaluateOutOfLine(
-    const std::array<const typename P::Number*, P::argumentCount>& arguments,
-    const std::array<typename P::Number*, P::argumentCount>& gradients, typename P::Number* outputs) {
+    const Inputs<P>& arguments,
+    const Results<P>& gradients, typename P::Number* outputs) {
   evaluateInline<P, Want, wantsValue, adds>(arguments, gradients, outputs);
 }
 
 /// Small graphs dissolve into their caller; a large one is a function.
 inline constexpr std::size_t maxInlineSteps = 128;
 template <class P, class Want, bool wantsValue, bool adds = false>
-BURTORCH_INLINE constexpr void evaluate(const std::array<const typename P::Number*, P::argumentCount>& arguments,
-                                        const std::array<typename P::Number*, P::argumentCount>& gradients,
+BURTORCH_INLINE constexpr void evaluate(const Inputs<P>& arguments,
+                                        const Results<P>& gradients,
                                         typename P::Number* outputs) {
   if constexpr (P::stepCount <= maxInlineSteps)
     evaluateInline<P, Want, wantsValue, adds>(arguments, gradients, outputs);
