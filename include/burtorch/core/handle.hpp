@@ -30,6 +30,7 @@ template <class T> struct Frame {
 template <class T> struct UserOp {
   OpInfo info;
   bool (*pull)(Frame<T>, Instruction, Index node, bool isReached);
+  void (*compute)(T* values, const Index* words, Instruction, Index node);
 };
 
 }  // namespace burtorch

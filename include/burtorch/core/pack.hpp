@@ -37,6 +37,11 @@ template <class T, std::size_t n> struct PackMask {
   BURTORCH_INLINE friend constexpr PackMask operator&&(PackMask x, PackMask y) { return {x.lanes & y.lanes}; }
   BURTORCH_INLINE friend constexpr PackMask operator||(PackMask x, PackMask y) { return {x.lanes | y.lanes}; }
   BURTORCH_INLINE friend constexpr PackMask operator!(PackMask x) { return {~x.lanes}; }
+  friend constexpr bool any(const PackMask& x) {
+    bool is = false;
+    for (std::size_t i = 0; i < n; ++i) is = is || x.lanes[i] != 0;
+    return is;
+  }
 };
 
 template <std::floating_point T, std::size_t n = packWidth<T>> struct Pack {
@@ -140,6 +145,11 @@ template <class T, std::size_t n> Pack<T, n> pow(const Pack<T, n>& x, T exponent
 template <class T, std::size_t n> struct ScalarTraits<Pack<T, n>> {
   using Plain = T;
   static constexpr bool isVectorizable = false;  // it is a vector already
+  // Of a whole pack: a NaN in any lane, zeros in all of them.
+  static bool isNan(const Pack<T, n>& x) { return any(x != x); }
+  static bool isNan(const Pack<T, n>& x, const Pack<T, n>& y) { return any(x != x || y != y); }
+  static bool isZero(const Pack<T, n>& x) { return !any(x != Pack<T, n>(0)); }
+  static bool isFinite(const Pack<T, n>& x) { return !any(x - x != Pack<T, n>(0)); }
 };
 
 template <class T, std::size_t n> struct Mode<Pack<T, n>> {

@@ -72,7 +72,7 @@ template <class Op, class T>
     return true;
   } else if constexpr (isScalarOp<Op>) {
     const Slopes<Op, T> slopes(frame.values, frame.words, code, last, g);
-    if (slopes.hasNan() && ScalarTraits<T>::isZero(g) && !isReached) return false;
+    if (!isReached && slopes.hasNan() && ScalarTraits<T>::isZero(g)) return false;
     frame.gradients[code.a()] = frame.gradients[code.a()] + slopes.x;
     if constexpr (slopes.isPair) frame.gradients[code.b()] = frame.gradients[code.b()] + slopes.y;
     return true;
@@ -111,8 +111,37 @@ template <class Op, class T>
   }
 }
 
+/// Computes the results of one instruction anew; `last` is the last scalar that it writes.
+template <class Op, class T>
+BURTORCH_INLINE void compute(T* values, const Index* words, Instruction code, Index last) {
+  const auto listAt = [&](const Index* at) { return List<T>{values, ListShape::decode(at, code.b())}; };
+  if constexpr (Op::arity == Arity::unary) {
+    values[last] = apply<Op>(values[code.a()]);
+  } else if constexpr (Op::arity == Arity::constant) {
+    values[last] = applyConstant<Op>(values[code.a()], constantAt<T>(words, code.b()));
+  } else if constexpr (Op::arity == Arity::binary) {
+    values[last] = apply<Op>(values[code.a()], values[code.b()]);
+  } else if constexpr (Op::arity == Arity::pair) {
+    const List<T> xs = listAt(words + code.a() + (Op::hasBias ? 1 : 0));
+    const T sum = Op::value(xs, listAt(words + code.a() + (Op::hasBias ? 1 : 0) + xs.shape.wordCount()));
+    values[last] = Op::hasBias ? sum + values[words[code.a()]] : sum;
+  } else if constexpr (Op::arity == Arity::block) {
+    Op::value(listAt(words + code.a()), values + (last + 1 - code.b()));
+  } else if constexpr (Op::arity == Arity::varying) {
+    const List<T> xs = listAt(words + code.a());
+    if constexpr (Op::takesIndex)
+      values[last] = Op::value(xs, std::size_t{words[code.a() + xs.shape.wordCount()]});
+    else
+      values[last] = Op::value(xs);
+  }
+}
+
 /// A user's operator needs no opcode of its own: the tape keeps a pointer to this.
-template <class Op, class T> inline constexpr UserOp<T> userOpOf{infoOf<Op>(), &pull<Op, T>};
+template <class Op, class T> void computeUser(T* values, const Index* words, Instruction code, Index last) {
+  compute<Op, T>(values, words, code, last);
+}
+template <class Op, class T>
+inline constexpr UserOp<T> userOpOf{infoOf<Op>(), &pull<Op, T>, &computeUser<Op, T>};
 
 template <class Op, class T, Config C> BURTORCH_INLINE Opcode opcodeOn([[maybe_unused]] Tape<T, C>& tape) {
   if constexpr (OpList::contains<Op>)

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <compare>
+#include <cstring>
 #include <functional>
 #include <initializer_list>
 #include <iterator>
@@ -56,6 +57,12 @@ template <class T, Config C> class Value {
   Index sysGetRawNodeIndex() const { return index(); }
   const Handle<C>& handle() const { return handle_; }
   BURTORCH_INLINE T numberOn(const Tape<T, C>& tape) const {
+    if constexpr (C.checks) {
+      const T now = tape.valueAt(handle_.index);
+      if (isComputed_ && std::memcmp(&now, &number_, sizeof now) != 0)
+        fail("node %u was computed anew by a replay: its old handle cannot be used in a new operator",
+             handle_.index);
+    }
     return isComputed_ ? number_ : tape.valueAt(handle_.index);
   }
 
