@@ -176,6 +176,34 @@ template <class Graph> [[gnu::noinline]] void withScratch(long iterations) {
   tape.rewind(start);
 }
 
+/// Recorded once, then replayed: one input at a time, or arrays of inputs.
+template <class Graph> auto recorded() {
+  return burtorch::record([](auto x) { return Graph::graphWithConstants(x[0], x[1]); },
+                          std::array{Graph::a, Graph::b});
+}
+template <class Graph> [[gnu::noinline]] void replayed(long iterations) {
+  static auto graph = recorded<Graph>();
+  std::array<double, 2> x{Graph::a, Graph::b}, g{};
+  for (long i = 0; i < iterations; ++i) {
+    launder(x[0]), launder(x[1]);
+    double value = graph.valueAndGrad(x, g);
+    launder(value), launder(g[0]), launder(g[1]);
+  }
+  found = {g[0], g[1]};
+}
+template <class Graph> [[gnu::noinline]] void replayedBatch(long iterations) {
+  static auto graph = recorded<Graph>();
+  constexpr long count = 256;
+  static std::array<double, 2 * count> xs, gs;
+  for (std::size_t i = 0; i < xs.size(); i += 2) xs[i] = Graph::a, xs[i + 1] = Graph::b;
+  for (long done = 0; done < iterations; done += count) {
+    asm volatile("" ::"r"(xs.data()) : "memory");
+    graph.gradBatch(xs, gs);
+    asm volatile("" ::"r"(gs.data()) : "memory");
+  }
+  found = {gs[26], gs[27]};
+}
+
 template <class Graph> std::vector<Row> compareGraph(Options options) {
   const long iterations = options.isQuick ? Graph::iterations / 4 : Graph::iterations;
   const auto gradient = [] { return found.list(); };
@@ -193,6 +221,8 @@ template <class Graph> std::vector<Row> compareGraph(Options options) {
           {"burtorch", "static-dependent", compiledGraph<Graph, Inputs::dependent>, gradient},
           {"burtorch", "static", compiledGraph<Graph, Inputs::independent>, gradient},
           {"burtorch", "static-batch", compiledBatch<Graph>, gradient},
+          {"burtorch", "replay", replayed<Graph>, gradient},
+          {"burtorch", "replay-batch", replayedBatch<Graph>, gradient},
       },
       {"limit", "dependent"});
   // What the recorded graph takes.

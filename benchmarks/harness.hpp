@@ -52,6 +52,8 @@ std::vector<Row> tiny(const Options&);
 std::vector<Row> small(const Options&);
 std::vector<Row> scale(const Options&);
 std::vector<Row> memory(const Options&);
+std::vector<Row> moons(const Options&);
+std::vector<Row> compile(const Options&);
 
 /// Keeps a number alive and hides where it comes from, so that nothing folds and nothing is dropped.
 [[gnu::always_inline]] inline void launder(double& x) { asm volatile("" : "+x"(x)::"memory"); }

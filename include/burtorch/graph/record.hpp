@@ -36,15 +36,16 @@ template <class F, class T, Config C = defaultConfig> class Recorded {
   Room used() const { return tape_.used(); }
 
   T value(std::span<const T> x) {
-    forward(x);
+    load(x);
+    single_.forward();
     return single_.value();
   }
   /// Writes the gradient, and returns the value.
   T valueAndGrad(std::span<const T> x, std::span<T> gradient) {
     requireCount(gradient.size(), inputCount_, "a gradient");
-    forward(x);
-    single_.backward();
-    std::copy_n(single_.gradients(), inputCount_, gradient.data());
+    load(x);
+    single_.forwardAndBackward();
+    for (std::size_t i = 0; i < inputCount_; ++i) gradient[i] = single_.gradients()[i];
     return single_.value();
   }
 
@@ -59,9 +60,8 @@ template <class F, class T, Config C = defaultConfig> class Recorded {
     if (!packs_) packs_ = std::make_unique<graph::Threaded<Packed>>(tape_, root_, inputCount_);
     for (std::size_t at = 0; at < samples; at += width) {
       const std::size_t used = std::min(width, samples - at);
-      load(xs.subspan(at * inputCount_, used * inputCount_), used);
-      packs_->forward();
-      packs_->backward();
+      loadPack(xs.subspan(at * inputCount_, used * inputCount_), used);
+      packs_->forwardAndBackward();
       for (std::size_t lane = 0; lane < used; ++lane) {
         for (std::size_t i = 0; i < inputCount_; ++i)
           gradients[(at + lane) * inputCount_ + i] = packs_->gradients()[i][lane];
@@ -88,11 +88,11 @@ template <class F, class T, Config C = defaultConfig> class Recorded {
     return Value<T, C>(f_(std::span<const Value<T, C>>(handles))).sysGetRawNodeIndex();
   }
 
-  void forward(std::span<const T> x) {
+  void load(std::span<const T> x) {
     requireCount(x.size(), inputCount_, "an input");
     if constexpr (C.checks) checkStructure(x);
-    std::copy_n(x.data(), inputCount_, single_.inputs());
-    single_.forward();
+    // Not copy_n: a call of memmove takes longer than a small graph.
+    for (std::size_t i = 0; i < inputCount_; ++i) single_.inputs()[i] = x[i];
   }
 
   /// Records the function once more and compares.
@@ -119,7 +119,7 @@ template <class F, class T, Config C = defaultConfig> class Recorded {
   }
 
   /// A partial pack repeats its last sample.
-  void load(std::span<const T> xs, std::size_t used) {
+  void loadPack(std::span<const T> xs, std::size_t used) {
     if constexpr (C.checks)
       for (std::size_t lane = 0; lane < used; ++lane) checkStructure(xs.subspan(lane * inputCount_, inputCount_));
     for (std::size_t i = 0; i < inputCount_; ++i) {

@@ -24,12 +24,9 @@ namespace burtorch::graph {
 #endif
 
 template <class E> class Threaded {
-  struct Machine {
-    E *values, *gradients;
-    const Index* words;
-  };
   struct Step;
-  using Run = const Step* (*)(const Step*, const Machine*, E carried);
+  // Pointers as arguments, not in a struct: they stay in registers from step to step.
+  using Run = const Step* (*)(const Step*, E* values, E* gradients, const Index* words, E carried);
   using T = PlainOf<E>;
 
   struct Step {
@@ -39,6 +36,7 @@ template <class E> class Threaded {
     union {
       T constant;
       const UserOp<E>* user;
+      const Index* summed;
     };
   };
 
@@ -55,29 +53,32 @@ template <class E> class Threaded {
   const E* gradients() const { return gradients_.data(); }
   const E& value() const { return values_[root_]; }
 
-  void forward() {
-    const Machine machine{values_.data(), gradients_.data(), words_};
-    for (const Step* at = forward_.data(); at != nullptr;) at = at->run(at, &machine, E(0));
-  }
-  void backward() {
-    const Machine machine{values_.data(), gradients_.data(), words_};
-    for (const Index node : summed_) gradients_[node] = E(0);
-    gradients_[root_] = E(1);
-    for (const Step* at = backward_.data(); at != nullptr;) at = at->run(at, &machine, gradients_[at->result]);
-  }
+  /// Computes the value.
+  void forward() { start(forward_); }
+  /// Computes the value and the gradient: the way there and the way back are one chain.
+  void forwardAndBackward() { start(both_); }
 
  private:
   // A chain of calls ends here every so often, in case the compiler does not make jumps of them.
   static constexpr std::size_t longestChain = 64;
-  static const Step* pause(const Step* step, const Machine*, E) { return step + 1; }
-  static const Step* stop(const Step*, const Machine*, E) { return nullptr; }
+  void start(const std::vector<Step>& steps) {
+    for (const Step* at = steps.data(); at != nullptr;)
+      at = at->run(at, values_.data(), gradients_.data(), words_, gradients_[at->result]);
+  }
+  /// Between the way there and the way back: clears the sums, and lets a gradient of 1 arrive at the root.
+  static const Step* turn(const Step* step, E* values, E* gradients, const Index* words, E) {
+    for (Index i = 0; i < step->b; ++i) gradients[step->summed[i]] = E(0);
+    gradients[step->result] = E(1);
+    BURTORCH_JUMP step[1].run(step + 1, values, gradients, words, E(1));
+  }
+  static const Step* pause(const Step* step, E*, E*, const Index*, E) { return step + 1; }
+  static const Step* stop(const Step*, E*, E*, const Index*, E) { return nullptr; }
 
   static Instruction codeOf(const Step* step) { return {0, step->a, step->b}; }
 
   /// `carried` says which operands are the result of the step before: bit 0 the first, bit 1 the second.
   template <class Op, int carriedOperands>
-  static const Step* compute(const Step* step, const Machine* machine, E carried) {
-    E* const values = machine->values;
+  static const Step* compute(const Step* step, E* values, E* gradients, const Index* words, E carried) {
     E result;
     if constexpr (isScalarOp<Op>) {
       const E x = (carriedOperands & 1) != 0 ? carried : values[step->a];
@@ -91,22 +92,20 @@ template <class E> class Threaded {
       }
       values[step->result] = result;
     } else {
-      burtorch::compute<Op, E>(values, machine->words, codeOf(step), step->result);
+      burtorch::compute<Op, E>(values, words, codeOf(step), step->result);
       result = values[step->result];
     }
-    BURTORCH_JUMP step[1].run(step + 1, machine, result);
+    BURTORCH_JUMP step[1].run(step + 1, values, gradients, words, result);
   }
-  static const Step* computeUser(const Step* step, const Machine* machine, E) {
-    step->user->compute(machine->values, machine->words, codeOf(step), step->result);
-    BURTORCH_JUMP step[1].run(step + 1, machine, machine->values[step->result]);
+  static const Step* computeUser(const Step* step, E* values, E* gradients, const Index* words, E) {
+    step->user->compute(values, words, codeOf(step), step->result);
+    BURTORCH_JUMP step[1].run(step + 1, values, gradients, words, values[step->result]);
   }
 
   /// `adds`: whether the gradient of an operand is added to (bit 0 the first, bit 1 the second) or stored; `next`: where
   /// the gradient that the next step wants is: 0 in memory, 1 that of the first operand, 2 that of the second.
   template <class Op, int adds, int next>
-  static const Step* pull(const Step* step, const Machine* machine, E g) {
-    const E* const values = machine->values;
-    E* const gradients = machine->gradients;
+  static const Step* pull(const Step* step, E* values, E* gradients, const Index* words, E g) {
     E x, y;
     if constexpr (Op::arity == Arity::unary) {
       x = Op::slope(g, values[step->a], values[step->result]);
@@ -123,19 +122,19 @@ template <class E> class Threaded {
       gradients[step->b] = y;
     }
     if constexpr (next == 0)
-      BURTORCH_JUMP step[1].run(step + 1, machine, gradients[step->next]);
+      BURTORCH_JUMP step[1].run(step + 1, values, gradients, words, gradients[step->next]);
     else if constexpr (next == 1)
-      BURTORCH_JUMP step[1].run(step + 1, machine, x);
+      BURTORCH_JUMP step[1].run(step + 1, values, gradients, words, x);
     else
-      BURTORCH_JUMP step[1].run(step + 1, machine, y);
+      BURTORCH_JUMP step[1].run(step + 1, values, gradients, words, y);
   }
-  template <class Op> static const Step* pullList(const Step* step, const Machine* machine, E) {
-    burtorch::pull<Op, E>({machine->values, machine->gradients, machine->words}, codeOf(step), step->result, true);
-    BURTORCH_JUMP step[1].run(step + 1, machine, machine->gradients[step->next]);
+  template <class Op> static const Step* pullList(const Step* step, E* values, E* gradients, const Index* words, E) {
+    burtorch::pull<Op, E>({values, gradients, words}, codeOf(step), step->result, true);
+    BURTORCH_JUMP step[1].run(step + 1, values, gradients, words, gradients[step->next]);
   }
-  static const Step* pullUser(const Step* step, const Machine* machine, E) {
-    step->user->pull({machine->values, machine->gradients, machine->words}, codeOf(step), step->result, true);
-    BURTORCH_JUMP step[1].run(step + 1, machine, machine->gradients[step->next]);
+  static const Step* pullUser(const Step* step, E* values, E* gradients, const Index* words, E) {
+    step->user->pull({values, gradients, words}, codeOf(step), step->result, true);
+    BURTORCH_JUMP step[1].run(step + 1, values, gradients, words, gradients[step->next]);
   }
 
   template <class Op> static Run computeOf(int carriedOperands) {
@@ -183,7 +182,10 @@ template <class E> class Threaded {
       active.push_back({code, last});
     });
     planForward(tape, active);
+    both_ = forward_;
+    append(forward_, {&stop, 0, 0, 0, 0, {T{}}});
     planBackward(tape, active);
+    append(both_, {&stop, 0, 0, 0, 0, {T{}}});
   }
 
   template <class N, Config C, class Visit> void forEachInstruction(const Tape<N, C>& tape, Visit visit) {
@@ -245,7 +247,6 @@ template <class E> class Threaded {
       append(forward_, step);
       before = at.last;
     }
-    forward_.push_back({&stop, 0, 0, 0, 0, {T{}}});
   }
 
   template <class N, Config C>
@@ -264,6 +265,9 @@ template <class E> class Threaded {
       for (Index i = 0; info.arity == Arity::block && i < at.code.b(); ++i) sum(at.last - i);
     }
     hasGradient[root_] = true;
+    Step turnStep{&turn, 0, static_cast<Index>(summed_.size()), root_, 0, {T{}}};
+    turnStep.summed = summed_.data();
+    append(both_, turnStep);
     for (std::size_t k = active.size(); k-- > 0;) {
       Step step = stepOf(tape, active[k]);
       step.next = k > 0 ? active[k - 1].last : root_;
@@ -286,15 +290,14 @@ template <class E> class Threaded {
           step.run = pullOf<Op>(0, 0);
         }
       });
-      append(backward_, step);
+      append(both_, step);
     }
-    backward_.push_back({&stop, 0, 0, 0, 0, {T{}}});
   }
 
   std::vector<E> values_, gradients_;
   const Index* words_;
   Index root_;
-  std::vector<Step> forward_, backward_;
+  std::vector<Step> forward_, both_;
   std::vector<Index> summed_;
 };
 

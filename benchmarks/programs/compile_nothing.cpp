@@ -1,0 +1,2 @@
+// For ./bench compile: the library, and nothing done with it.
+#include <burtorch/burtorch.hpp>
