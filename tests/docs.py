@@ -2,6 +2,7 @@
 
 docs.py table PROGRAM FILE     the table in FILE is what PROGRAM prints
 docs.py readme FILE COMPILER INCLUDE   the first C++ program in FILE prints what the README says
+docs.py tour FILE SOURCE EXPECTED      the C++ blocks of FILE are in SOURCE, its outputs together are EXPECTED
 """
 import pathlib
 import re
@@ -33,5 +34,14 @@ def check_readme(file, compiler, include):
         sys.exit(f"the README says '{said.group(1)}', its program prints '{printed}'")
 
 
+def check_tour(file, source, expected):
+    text, program = pathlib.Path(file).read_text(), pathlib.Path(source).read_text()
+    for block in re.findall(r"```cpp\n(.*?)```", text, re.S):
+        if block not in program:
+            sys.exit(f"{file} shows code that is not in {source}:\n{block}")
+    if "".join(re.findall(r"```text\n(.*?)```", text, re.S)) != pathlib.Path(expected).read_text():
+        sys.exit(f"the outputs shown in {file} are not those of {expected}")
+
+
 if __name__ == "__main__":
-    {"table": check_table, "readme": check_readme}[sys.argv[1]](*sys.argv[2:])
+    {"table": check_table, "readme": check_readme, "tour": check_tour}[sys.argv[1]](*sys.argv[2:])

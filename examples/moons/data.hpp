@@ -1,5 +1,5 @@
 // What the experiment starts from: random numbers, two moons and the first weights. The generator is our own, because
-// the distributions of <random> give other numbers with every standard library; this one gives the same everywhere.
+// the distributions of <random> differ between standard libraries; a seed means the same points everywhere.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// micrograd's demo with a compile-time graph: a network of 2-16-16-1 neurons learns to tell two moons apart, by full-batch
-// gradient descent on the margin loss. Data, steps and learning rate are micrograd's; only the random numbers differ.
+// micrograd's demo with a compile-time graph: a network of 2-16-16-1 neurons learns to tell two moons apart, by gradient
+// descent on the margin loss of all samples. Data, steps and learning rate are micrograd's, the random numbers our own.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -33,7 +33,7 @@ double accuracy(const Weights& w, const Samples& samples) {
   return static_cast<double>(1000 * right / samples.size()) / 10.0;
 }
 
-/// The mean loss of all samples and the penalty, with their gradient.
+/// The mean loss of all samples plus the penalty, and its gradient.
 burtorch::ValueAndGrad<double, Weights> totalLoss(const Weights& w, const Samples& samples) {
   auto [value, gradient] = loss.valueAndGradSum(w, samples);
   const auto [penaltyValue, penaltyGradient] = penalty.valueAndGrad(w);
@@ -97,7 +97,7 @@ void experiment(const moons::Options& options) {
 
 int main(int argc, char** argv) {
   try {
-    const auto options = moons::parseOptions(std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
+    const auto options = moons::parseOptions({argv, static_cast<std::size_t>(argc)});
     if (options.wantsHelp)
       std::fputs(moons::usage, stdout);
     else

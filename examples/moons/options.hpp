@@ -56,10 +56,10 @@ inline double parseNoise(std::string_view flag, const std::string& text) {
   return number;
 }
 
-/// The arguments are those after the program's name.
+/// The first argument is the program's name.
 inline Options parseOptions(std::span<char* const> arguments) {
   Options options;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
     const std::string_view flag = arguments[i];
     const auto nextArgument = [&]() -> std::string {
       if (i + 1 == arguments.size()) throw BadInput(std::string(flag) + " needs a value after it");

@@ -19,6 +19,9 @@ class Svg {
     open();
     text(left, 30, "title", title);
     text(left, 52, "", subtitle);
+    std::fputs("<clipPath id=\"frame\">", file_);
+    frame("");
+    std::fputs("</clipPath>\n<g clip-path=\"url(#frame)\">\n", file_);
     // A little wider than what is seen: there the lines close.
     regions(Grid(view_.grownBy(1.05), 169, 113, scoreAt));
     for (const auto& [x, y, label] : samples) {
@@ -27,8 +30,8 @@ class Svg {
       std::fprintf(file_, "<circle class=\"%s%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>\n", moon, mistake,
                    across(x), down(y));
     }
-    std::fprintf(file_, "</g>\n<rect class=\"frame\" x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\"/>\n", left,
-                 top, width, height);
+    std::fputs("</g>\n", file_);
+    frame("fill=\"none\" stroke=\"#888\"");
     ticks();
     legend();
     std::fputs("</svg>\n", file_);
@@ -47,7 +50,7 @@ class Svg {
   text { font: 13px system-ui, "Segoe UI", "Helvetica Neue", "DejaVu Sans", sans-serif; fill: #555 }
   .title { font-size: 19px; font-weight: 600; fill: #222 }
   .x { text-anchor: middle } .y { text-anchor: end }
-  .frame { fill: none; stroke: #888 } .tick { stroke: #888 }
+  .tick { stroke: #888 }
   .margin { stroke: #444; stroke-width: 1.2; stroke-dasharray: 6 5 }
   .boundary { stroke: #222; stroke-width: 2.4; stroke-linejoin: round }
   circle { stroke: #fff; stroke-width: 1 }
@@ -56,17 +59,16 @@ class Svg {
 <rect width="740" height="585" fill="#fff"/>
 )",
                file_);
-    std::fprintf(file_,
-                 "<clipPath id=\"frame\"><rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\"/></clipPath>\n",
-                 left, top, width, height);
+  }
+
+  void frame(const char* style) const {
+    std::fprintf(file_, "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" %s/>\n", left, top, width, height,
+                 style);
   }
 
   /// From the lowest score to the highest, each painted over the one before.
   void regions(const Grid& grid) const {
-    std::fprintf(file_,
-                 "<g clip-path=\"url(#frame)\">\n<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" "
-                 "fill=\"#a9c9ea\"/>\n",
-                 left, top, width, height);
+    frame("fill=\"#a9c9ea\"");
     region(grid, -1, "margin", "#d7e6f5");
     region(grid, 0, "boundary", "#fde5d3");
     region(grid, 1, "margin", "#f9c39d");

@@ -20,8 +20,8 @@ inline bool terminalHasColours() {
 /// `o` and `x` are samples on their side of the boundary, `O` and `X` are on the wrong side.
 template <class Score>
 void drawInTerminal(const View& view, std::span<const Sample<double>> samples, const Score& scoreAt) {
-  constexpr std::size_t columns = 72,
-                        rows = 24;  // characters are twice as high as wide: three to two, as the view
+  // Characters are twice as high as wide: this is three to two, as the view.
+  constexpr std::size_t columns = 72, rows = 24;
   const auto place = [](double part, std::size_t count) {
     return std::min(static_cast<std::size_t>(part * static_cast<double>(count)), count - 1);
   };
