@@ -131,8 +131,10 @@ template <class Graph, Inputs inputs, Constants constants> [[gnu::noinline]] voi
 }
 
 /// The graph compiled: straight-line code.
-template <class Graph> inline constexpr auto compiled =
-    burtorch::compile([](auto x, auto y) { return Graph::graphWithConstants(x, y); });
+template <class Graph>
+inline constexpr auto compiled = burtorch::compile([](auto x, auto y) {
+  return Graph::graphWithConstants(x, y);
+});
 
 template <class Graph, Inputs inputs> [[gnu::noinline]] void compiledGraph(long iterations) {
   double a = Graph::a, b = Graph::b;

@@ -10,7 +10,7 @@
 namespace {
 
 const std::map<std::string, std::vector<bench::Row> (*)(const bench::Options&)> experiments{
-    {"tiny", bench::tiny}, {"small", bench::small}, {"scale", bench::scale},
+    {"tiny", bench::tiny},     {"small", bench::small}, {"scale", bench::scale},
     {"memory", bench::memory}, {"moons", bench::moons}, {"compile", bench::compile}};
 
 [[noreturn]] void complain(const std::string& sentence) {

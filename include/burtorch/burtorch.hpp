@@ -8,10 +8,10 @@
 #include "core/gradient_only.hpp"
 #include "core/pack.hpp"
 #include "core/reduce.hpp"
-#include "core/replay.hpp"
 #include "core/value.hpp"
 #include "graph/compile.hpp"
 #include "graph/record.hpp"
+#include "graph/replay.hpp"
 
 /// Version of the library.
 #define BURTORCH_VERSION "0.1.0"

@@ -152,8 +152,12 @@ template <Number X> BURTORCH_INLINE constexpr X mul(X x, X y) { return apply<ops
 template <Number X> BURTORCH_INLINE constexpr X div(X x, X y) { return apply<ops::Div>(x, y); }
 template <Number X> BURTORCH_INLINE constexpr X mean(X x, X y) { return apply<ops::Mean>(x, y); }
 template <Number X> BURTORCH_INLINE constexpr X addSquares(X x, X y) { return apply<ops::AddSquares>(x, y); }
-template <Number X> BURTORCH_INLINE constexpr X meanSquares(X x, X y) { return apply<ops::MeanSquares>(x, y); }
-template <Number X> BURTORCH_INLINE constexpr X negativeMean(X x, X y) { return apply<ops::NegativeMean>(x, y); }
+template <Number X> BURTORCH_INLINE constexpr X meanSquares(X x, X y) {
+  return apply<ops::MeanSquares>(x, y);
+}
+template <Number X> BURTORCH_INLINE constexpr X negativeMean(X x, X y) {
+  return apply<ops::NegativeMean>(x, y);
+}
 // By reference, as std::max takes them: with both in scope, the more constrained of two equal forms is ours.
 template <Number X> BURTORCH_INLINE constexpr X max(const X& x, const X& y) { return apply<ops::Max>(x, y); }
 template <Number X> BURTORCH_INLINE constexpr X min(const X& x, const X& y) { return apply<ops::Min>(x, y); }

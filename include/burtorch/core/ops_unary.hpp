@@ -173,7 +173,9 @@ struct Expm1 : UnaryOp {
 struct LeakyRelu : ConstantOp {
   static constexpr std::string_view name = "leakyRelu", opcode = "eLeakyRelu", formula = "x > 0 ? x : c x";
   template <class T, class C> static constexpr T value(T x, C c) { return select(x > T{0}, x, x * c); }
-  template <class T, class C> static constexpr T slope(T g, T x, C c, Unread) { return select(x > T{0}, g, g * c); }
+  template <class T, class C> static constexpr T slope(T g, T x, C c, Unread) {
+    return select(x > T{0}, g, g * c);
+  }
 };
 
 struct Pow : ConstantOp {

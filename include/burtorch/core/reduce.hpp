@@ -29,7 +29,9 @@ template <NumberList L> constexpr auto reduceSumOfSquares(const L& xs) {
 template <NumberList L> constexpr auto reduceMeanSquares(const L& xs) {
   return applyToList<ops::MeanSquaresVarying>(xs);
 }
-template <NumberList L> constexpr auto varianceBiased(const L& xs) { return applyToList<ops::VarianceBiased>(xs); }
+template <NumberList L> constexpr auto varianceBiased(const L& xs) {
+  return applyToList<ops::VarianceBiased>(xs);
+}
 template <NumberList L> constexpr auto variance(const L& xs) { return applyToList<ops::Variance>(xs); }
 template <NumberList L> constexpr auto logSumExp(const L& xs) { return applyToList<ops::LogSumExp>(xs); }
 /// The mean and the mean of squares, two nodes.
@@ -68,7 +70,9 @@ constexpr ElementOf<L> innerProductWithBias(const L& xs, const M& ys, ElementOf<
 /// exp(x_i) / sum exp(x_j), as a block of nodes.
 template <NumberList L>
 requires requires(const L& xs) { detail::ListMode<ElementOf<L>>::template block<ops::Softmax>(xs); }
-constexpr auto softmax(const L& xs) { return detail::ListMode<ElementOf<L>>::template block<ops::Softmax>(xs); }
+constexpr auto softmax(const L& xs) {
+  return detail::ListMode<ElementOf<L>>::template block<ops::Softmax>(xs);
+}
 /// The same into a list of the same length, in every mode.
 template <NumberList L> constexpr void softmax(const L& xs, std::span<ElementOf<L>> out) {
   using Lists = detail::ListMode<ElementOf<L>>;
@@ -83,12 +87,18 @@ template <NumberList L> constexpr void softmax(const L& xs, std::span<ElementOf<
 }
 
 // The same on a list in braces: reduceSum({a, b, c}).
-template <Number X> constexpr X reduceSum(std::initializer_list<X> xs) { return applyToList<ops::AddVarying>(xs); }
-template <Number X> constexpr X reduceSub(std::initializer_list<X> xs) { return applyToList<ops::SubVarying>(xs); }
+template <Number X> constexpr X reduceSum(std::initializer_list<X> xs) {
+  return applyToList<ops::AddVarying>(xs);
+}
+template <Number X> constexpr X reduceSub(std::initializer_list<X> xs) {
+  return applyToList<ops::SubVarying>(xs);
+}
 template <Number X> constexpr X reduceMul(std::initializer_list<X> xs) {
   return reduceMul(std::span(xs.begin(), xs.size()));
 }
-template <Number X> constexpr X reduceMean(std::initializer_list<X> xs) { return applyToList<ops::MeanVarying>(xs); }
+template <Number X> constexpr X reduceMean(std::initializer_list<X> xs) {
+  return applyToList<ops::MeanVarying>(xs);
+}
 template <Number X> constexpr X reduceNegativeMean(std::initializer_list<X> xs) {
   return applyToList<ops::NegativeMeanVarying>(xs);
 }
@@ -101,8 +111,12 @@ template <Number X> constexpr X reduceMeanSquares(std::initializer_list<X> xs) {
 template <Number X> constexpr X varianceBiased(std::initializer_list<X> xs) {
   return applyToList<ops::VarianceBiased>(xs);
 }
-template <Number X> constexpr X variance(std::initializer_list<X> xs) { return applyToList<ops::Variance>(xs); }
-template <Number X> constexpr X logSumExp(std::initializer_list<X> xs) { return applyToList<ops::LogSumExp>(xs); }
+template <Number X> constexpr X variance(std::initializer_list<X> xs) {
+  return applyToList<ops::Variance>(xs);
+}
+template <Number X> constexpr X logSumExp(std::initializer_list<X> xs) {
+  return applyToList<ops::LogSumExp>(xs);
+}
 template <Number X> constexpr X crossEntropy(std::initializer_list<X> logits, std::size_t target) {
   return crossEntropy(std::span(logits.begin(), logits.size()), target);
 }

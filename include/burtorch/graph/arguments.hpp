@@ -99,8 +99,8 @@ template <class Arguments, std::size_t... wanted> class Gradients<Arguments, std
 
 /// All arguments, if none is named.
 template <std::size_t count, std::size_t... wanted>
-using WantedOrAll =
-    std::conditional_t<sizeof...(wanted) == 0, std::make_index_sequence<count>, std::index_sequence<wanted...>>;
+using WantedOrAll = std::conditional_t<sizeof...(wanted) == 0, std::make_index_sequence<count>,
+                                       std::index_sequence<wanted...>>;
 
 /// All arguments in one array.
 template <class... A> constexpr auto flatten(const A&... x) {

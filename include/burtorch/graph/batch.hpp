@@ -14,7 +14,9 @@
 
 namespace burtorch::graph {
 
-template <class L> auto asSpan(L& list) { return std::span<std::remove_reference_t<decltype(*std::data(list))>>(list); }
+template <class L> auto asSpan(L& list) {
+  return std::span<std::remove_reference_t<decltype(*std::data(list))>>(list);
+}
 
 /// One argument of a pack of samples.
 template <class A, class T = typename Shape<A>::Scalar> struct PackedArgument {
@@ -58,12 +60,14 @@ inline void requireSamples(std::size_t expected, std::size_t found) {
 
 /// The gradients of `count` samples. Plain pointers: behind a reference they would be loaded anew for every pack.
 template <class P, class... A>
-void gradBatch(std::size_t count, const std::type_identity_t<A>*... samples, std::type_identity_t<A>*... gradients) {
+void gradBatch(std::size_t count, const std::type_identity_t<A>*... samples,
+               std::type_identity_t<A>*... gradients) {
   const auto run = [=](std::size_t at, std::size_t used) __attribute__((always_inline)) {
     std::tuple<PackedArgument<A>...> packed, results;
     [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
       (std::get<i>(packed).load(samples + at, used), ...);
-      evaluate<P, WantArguments<>, false>({{std::get<i>(packed).numbers...}}, {{std::get<i>(results).numbers...}}, nullptr);
+      evaluate<P, WantArguments<>, false>({{std::get<i>(packed).numbers...}},
+                                          {{std::get<i>(results).numbers...}}, nullptr);
       (std::get<i>(results).store(gradients + at, used), ...);
     }
     (std::index_sequence_for<A...>{});

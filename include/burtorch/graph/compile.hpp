@@ -40,7 +40,8 @@ template <class F> class Compiled {
     using T = ScalarOf<A...>;
     using P = ProgramOf<T, A...>;
     T outputs[P::outputCount];
-    graph::evaluate<P, graph::WantNothing, true>({{graph::Flat<graph::NormalOf<A>>(x).data()...}}, {}, outputs);
+    graph::evaluate<P, graph::WantNothing, true>({{graph::Flat<graph::NormalOf<A>>(x).data()...}}, {},
+                                                 outputs);
     return P::Result::template make<T>(outputs);
   }
 
@@ -52,7 +53,8 @@ template <class F> class Compiled {
     return gradient;
   }
   /// {value, gradient}
-  template <std::size_t... wanted, class... A> BURTORCH_INLINE constexpr auto valueAndGrad(const A&... x) const {
+  template <std::size_t... wanted, class... A>
+  BURTORCH_INLINE constexpr auto valueAndGrad(const A&... x) const {
     using T = ScalarOf<A...>;
     ValueAndGrad<T, typename For<wanted...>::template Gradients<A...>::Type> result;
     evaluate<true, wanted...>(result.gradient, &result.value, x...);
@@ -63,11 +65,12 @@ template <class F> class Compiled {
     using T = ScalarOf<A...>;
     using P = ProgramOf<T, A...>;
     requireOneOutput<P>();
-    static_assert(((inputs < static_cast<std::size_t>(P::inputCount)) && ...), "partial: there is no such input");
+    static_assert(((inputs < static_cast<std::size_t>(P::inputCount)) && ...),
+                  "partial: there is no such input");
     T all[static_cast<std::size_t>(P::inputCount)];
     [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
-      graph::evaluate<P, graph::WantInputs<inputs...>, false>({{graph::Flat<graph::NormalOf<A>>(x).data()...}},
-                                                              {{all + P::argumentStart[i]...}}, nullptr);
+      graph::evaluate<P, graph::WantInputs<inputs...>, false>(
+          {{graph::Flat<graph::NormalOf<A>>(x).data()...}}, {{all + P::argumentStart[i]...}}, nullptr);
     }
     (std::index_sequence_for<A...>{});
     if constexpr (sizeof...(inputs) == 1)
@@ -106,7 +109,8 @@ template <class F> class Compiled {
   /// The gradients of many samples, a pack of them at a time. First a list for every argument, then a list for every
   /// gradient: `f.gradBatch(as, bs, das, dbs)`. A list is anything contiguous: vector, array, span.
   template <class... L> void gradBatch(L&&... lists) const {
-    static_assert(sizeof...(L) % 2 == 0, "gradBatch takes a list for every argument, then one for every gradient");
+    static_assert(sizeof...(L) % 2 == 0,
+                  "gradBatch takes a list for every argument, then one for every gradient");
     gradBatchOf(std::make_index_sequence<sizeof...(L) / 2>{}, std::tuple(graph::asSpan(lists)...));
   }
   /// The sums over samples of f(parameters, sample...) and of its gradient with respect to the parameters.
@@ -147,7 +151,8 @@ template <class F> class Compiled {
     using Row = graph::GradientShape<T, graph::NormalOf<A>...>;
     T flat[sizeof...(rows)][static_cast<std::size_t>(P::inputCount)];
     graph::withMemory<P, Plan>(
-        {{graph::Flat<graph::NormalOf<A>>(x).data()...}}, [&](graph::Memory<P> memory) __attribute__((always_inline)) {
+        {{graph::Flat<graph::NormalOf<A>>(x).data()...}}, [&](graph::Memory<P> memory) __attribute__((
+                                                              always_inline)) {
           graph::Evaluate<P>::template forward<Plan>(memory);
           const auto row = [&]<std::size_t r>(std::index_sequence<r>) __attribute__((always_inline)) {
             memory.gradients = {{flat[r] + P::argumentStart[i]...}};
@@ -159,7 +164,8 @@ template <class F> class Compiled {
     return std::array<typename Row::Type, sizeof...(rows)>{Row::make(flat[rows])...};
   }
 
-  template <std::size_t... i, class Both> constexpr auto hvpOf(std::index_sequence<i...>, const Both& xAndV) const {
+  template <std::size_t... i, class Both>
+  constexpr auto hvpOf(std::index_sequence<i...>, const Both& xAndV) const {
     constexpr std::size_t n = sizeof...(i);
     using T = ScalarOf<std::tuple_element_t<i, Both>...>;
     using P = ProgramOf<Dual<T>, std::tuple_element_t<i, Both>...>;
@@ -169,7 +175,8 @@ template <class F> class Compiled {
   }
   /// Forward over reverse: the gradient, computed on dual numbers, carries the Hessian times the direction along.
   template <class P, class T, std::size_t n>
-  static constexpr std::array<T, n> secondOrder(const std::array<T, n>& x, const std::array<T, n>& direction) {
+  static constexpr std::array<T, n> secondOrder(const std::array<T, n>& x,
+                                                const std::array<T, n>& direction) {
     requireOneOutput<P>();
     std::array<Dual<T>, n> point{}, gradient{};
     for (std::size_t i = 0; i < n; ++i) point[i] = {x[i], direction[i]};
@@ -185,7 +192,8 @@ template <class F> class Compiled {
     return product;
   }
 
-  template <std::size_t... i, class Spans> void gradBatchOf(std::index_sequence<i...>, const Spans& spans) const {
+  template <std::size_t... i, class Spans>
+  void gradBatchOf(std::index_sequence<i...>, const Spans& spans) const {
     constexpr std::size_t n = sizeof...(i);
     using P = ProgramOf<Pack<ScalarOf<typename std::tuple_element_t<i, Spans>::value_type...>>,
                         typename std::tuple_element_t<i, Spans>::value_type...>;

@@ -3,38 +3,11 @@
 // stored, the others are added, and there is nothing to clear.
 #pragma once
 
-#include <utility>
-
+#include "memory.hpp"
 #include "plan.hpp"
 
 BURTORCH_FUSE_BEGIN
 namespace burtorch::graph {
-
-/// Calls `call.operator()<i>()` for i = 0 ... count - 1. Not a fold expression: clang limits their depth to 256.
-template <std::size_t count, class Call> BURTORCH_INLINE constexpr void unroll(const Call& call) {
-  if constexpr (count > 0)
-    [&call]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
-      const char done[] = {(call.template operator()<i>(), char{})...};
-      static_cast<void>(done);
-    }
-  (std::make_index_sequence<count>{});
-}
-
-template <class T> using MaskOf = decltype(T{} < T{});
-
-/// The flat numbers of every argument, and where those of every gradient go. Not std::array: its operator[] would be
-/// one more call to inline, thousands of times.
-template <class P> struct Inputs { const typename P::Number* of[P::argumentCount]; };
-template <class P> struct Results { typename P::Number* of[P::argumentCount]; };
-
-/// The numbers of one evaluation. Pointers to local arrays, which dissolve once everything is inlined.
-template <class P> struct Memory {
-  using T = typename P::Number;
-  Inputs<P> arguments;
-  Results<P> gradients;
-  T *local, *localGradient, *listed, *listedGradient;
-  MaskOf<T>* isReached;
-};
 
 /// What a compiler makes of every step is inlined here, so there should be little of it: two functions for a step, and
 /// helpers that take the places of numbers as ordinary arguments, which are constants by the time it matters.
@@ -97,7 +70,8 @@ template <class P> class Evaluate {
   static constexpr std::size_t maskCount = static_cast<std::size_t>(P::numberCount);
 
  private:
-  template <Home home> BURTORCH_INLINE static constexpr void store(const M& memory, Where place, const T& value) {
+  template <Home home>
+  BURTORCH_INLINE static constexpr void store(const M& memory, Where place, const T& value) {
     (home == Home::local ? memory.local : memory.listed)[place.slot] = value;
   }
   template <Home home> BURTORCH_INLINE static constexpr T& gradient(const M& memory, Where place) {
@@ -152,7 +126,8 @@ template <class P> class Evaluate {
 
   template <class Plan, std::size_t k> BURTORCH_INLINE static constexpr void forwardStep(const M& memory) {
     constexpr Step<T> step = P::steps[k];
-    constexpr Where result = P::placeOf(step.result), a = P::placeOf(step.a), b = P::placeOf(step.b), c = P::placeOf(step.c);
+    constexpr Where result = P::placeOf(step.result), a = P::placeOf(step.a), b = P::placeOf(step.b),
+                    c = P::placeOf(step.c);
     if constexpr (!hasResultIn(Plan::isNeeded, step) || result.home == Home::constant) {
       return;
     } else if constexpr (step.user != nullptr) {
@@ -170,8 +145,9 @@ template <class P> class Evaluate {
       if constexpr (std::is_same_v<Op, Constant>)
         store<result.home>(memory, result, T{step.constant});
       else if constexpr (std::is_same_v<Op, Select>)
-        store<result.home>(memory, result,
-              select(load<a.home>(memory, a) != T{0}, load<b.home>(memory, b), load<c.home>(memory, c)));
+        store<result.home>(
+            memory, result,
+            select(load<a.home>(memory, a) != T{0}, load<b.home>(memory, b), load<c.home>(memory, c)));
       else if constexpr (Op::arity == Arity::unary)
         store<result.home>(memory, result, apply<Op>(load<a.home>(memory, a)));
       else if constexpr (Op::arity == Arity::constant)
@@ -189,7 +165,7 @@ template <class P> class Evaluate {
       Op::value(listOf<k, 0>(memory), memory.listed + result.slot);
     else if constexpr (step.c >= 0)  // a bias
       store<result.home>(memory, result,
-            Op::value(listOf<k, 0>(memory), listOf<k, 1>(memory)) + load<c.home>(memory, c));
+                         Op::value(listOf<k, 0>(memory), listOf<k, 1>(memory)) + load<c.home>(memory, c));
     else if constexpr (Op::arity == Arity::pair)
       store<result.home>(memory, result, Op::value(listOf<k, 0>(memory), listOf<k, 1>(memory)));
     else if constexpr (Op::takesIndex)
@@ -206,7 +182,8 @@ template <class P> class Evaluate {
       return Unread{};
   }
   /// A user's rule is behind a pointer and takes a number in any case.
-  template <bool isRead, Home home> BURTORCH_INLINE static constexpr T seenOrZero(const M& memory, Where place) {
+  template <bool isRead, Home home>
+  BURTORCH_INLINE static constexpr T seenOrZero(const M& memory, Where place) {
     return isRead ? load<home>(memory, place) : T{0};
   }
 
@@ -224,8 +201,10 @@ template <class P> class Evaluate {
       const T g = gradient<result.home>(memory, result);
       if constexpr (step.op == GraphOps::indexOf<Select>()) {
         const Mask isB = load<P::placeOf(step.a).home>(memory, P::placeOf(step.a)) != T{0};
-        if constexpr (isActiveIn(flow, step.b)) choose<Plan, row, k, step.b, flow.isFirstB[k]>(memory, isB, g);
-        if constexpr (isActiveIn(flow, step.c)) choose<Plan, row, k, step.c, flow.isFirstC[k]>(memory, !isB, g);
+        if constexpr (isActiveIn(flow, step.b))
+          choose<Plan, row, k, step.b, flow.isFirstB[k]>(memory, isB, g);
+        if constexpr (isActiveIn(flow, step.c))
+          choose<Plan, row, k, step.c, flow.isFirstC[k]>(memory, !isB, g);
       } else {
         if constexpr (isActiveIn(flow, step.a)) {
           const T slope = slopeOf<k, false>(memory, g);
@@ -254,11 +233,14 @@ template <class P> class Evaluate {
     if constexpr (step.user != nullptr) {
       constexpr UserRules<T> rules = *step.user;
       if constexpr (rules.arity == Arity::unary)
-        return rules.unarySlope(g, seenOrZero<x, a.home>(memory, a), seenOrZero<z, result.home>(memory, result));
+        return rules.unarySlope(g, seenOrZero<x, a.home>(memory, a),
+                                seenOrZero<z, result.home>(memory, result));
       else if constexpr (rules.arity == Arity::constant)
-        return rules.constantSlope(g, seenOrZero<x, a.home>(memory, a), step.constant, seenOrZero<z, result.home>(memory, result));
+        return rules.constantSlope(g, seenOrZero<x, a.home>(memory, a), step.constant,
+                                   seenOrZero<z, result.home>(memory, result));
       else
-        return (isY ? rules.slopeY : rules.slopeX)(g, seenOrZero<x, a.home>(memory, a), seenOrZero<y, b.home>(memory, b),
+        return (isY ? rules.slopeY : rules.slopeX)(g, seenOrZero<x, a.home>(memory, a),
+                                                   seenOrZero<y, b.home>(memory, b),
                                                    seenOrZero<z, result.home>(memory, result));
     } else {
       using Op = OpAt<step.op>;
@@ -267,9 +249,11 @@ template <class P> class Evaluate {
       else if constexpr (Op::arity == Arity::constant)
         return Op::slope(g, seen<x, a.home>(memory, a), step.constant, seen<z, result.home>(memory, result));
       else if constexpr (isY)
-        return Op::slopeY(g, seen<x, a.home>(memory, a), seen<y, b.home>(memory, b), seen<z, result.home>(memory, result));
+        return Op::slopeY(g, seen<x, a.home>(memory, a), seen<y, b.home>(memory, b),
+                          seen<z, result.home>(memory, result));
       else
-        return Op::slopeX(g, seen<x, a.home>(memory, a), seen<y, b.home>(memory, b), seen<z, result.home>(memory, result));
+        return Op::slopeX(g, seen<x, a.home>(memory, a), seen<y, b.home>(memory, b),
+                          seen<z, result.home>(memory, result));
     }
   }
   /// Passes a gradient on from step k only where a select has chosen it. What is not chosen passes nothing on, not even
@@ -284,7 +268,8 @@ template <class P> class Evaluate {
     if constexpr (isConditional[to]) memory.isReached[to] = memory.isReached[to] || isReached;
   }
 
-  template <class Plan, std::size_t row, std::size_t k> BURTORCH_INLINE static void backwardList(const M& memory) {
+  template <class Plan, std::size_t row, std::size_t k>
+  BURTORCH_INLINE static void backwardList(const M& memory) {
     constexpr Step<T> step = P::steps[k];
     constexpr Where result = P::gradientPlaceOf(step.result);
     constexpr auto& flow = Plan::flows[row];
@@ -292,7 +277,8 @@ template <class P> class Evaluate {
     if constexpr (flow.isConditional[static_cast<std::size_t>(step.result)]) {
       // A block that is chosen in part counts as chosen.
       Mask isReached{};
-      for (Id id = step.result; id < step.result + step.count; ++id) isReached = isReached || memory.isReached[id];
+      for (Id id = step.result; id < step.result + step.count; ++id)
+        isReached = isReached || memory.isReached[id];
       if constexpr (std::is_same_v<Mask, bool>)
         if (!isReached) return;
       g = select(isReached, g, T{0});
@@ -308,7 +294,8 @@ template <class P> class Evaluate {
     } else {
       using Op = OpAt<step.op>;
       if constexpr (Op::arity == Arity::pair) {
-        if constexpr (isActiveIn(flow, step.c)) add<P::gradientPlaceOf(step.c).home, flow.isFirstC[k]>(memory, P::gradientPlaceOf(step.c), g);
+        if constexpr (isActiveIn(flow, step.c))
+          add<P::gradientPlaceOf(step.c).home, flow.isFirstC[k]>(memory, P::gradientPlaceOf(step.c), g);
         Op::slope(g, xs, listOf<k, 1>(memory), gs, gradientsOf<Plan, row, k, 1>(memory));
       } else if constexpr (Op::arity == Arity::block) {
         Op::slope(memory.listedGradient + result.slot, xs, memory.listed + result.slot, gs);
@@ -327,15 +314,16 @@ template <class P> class Evaluate {
       memory.gradients.of[a][i] = adds ? memory.gradients.of[a][i] + g : g;
     };
     if constexpr (P::layout.use[a] == ArgumentUse::copied) {
-      for (std::size_t i = 0; i < P::sizeOf(a); ++i) give(i, memory.listedGradient[P::layout.copiedAt[a] + i]);
+      for (std::size_t i = 0; i < P::sizeOf(a); ++i)
+        give(i, memory.listedGradient[P::layout.copiedAt[a] + i]);
     } else if constexpr (P::layout.use[a] == ArgumentUse::single) {
       constexpr auto first = static_cast<std::size_t>(P::argumentStart[a]);
       [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
-        const char done[] = {(give(i, Plan::flows[row].isActive[first + i]
-                                          ? memory.localGradient[P::layout.localAt[a] + i]
-                                          : T{0}),
-                              char{})...,
-                             char{}};
+        const char done[] = {
+            (give(i, Plan::flows[row].isActive[first + i] ? memory.localGradient[P::layout.localAt[a] + i]
+                                                          : T{0}),
+             char{})...,
+            char{}};
         static_cast<void>(done);
       }
       (std::make_index_sequence<P::sizeOf(a)>{});

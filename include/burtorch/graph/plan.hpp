@@ -66,7 +66,8 @@ template <class P, class Want, bool wantsValue, std::size_t... rows> class Plan 
   static constexpr Numbers findVarying() {
     Numbers found{};
     for (std::size_t a = 0; a < P::argumentCount; ++a)
-      for (Id id = P::argumentStart[a]; id < P::argumentStart[a + 1]; ++id) found[at(id)] = Want::wants(a, at(id));
+      for (Id id = P::argumentStart[a]; id < P::argumentStart[a + 1]; ++id)
+        found[at(id)] = Want::wants(a, at(id));
     for (const auto& step : P::steps) {
       bool does = false;
       forEachFlow(step, [&](Id id) { does = does || found[at(id)]; });
@@ -81,7 +82,8 @@ template <class P, class Want, bool wantsValue, std::size_t... rows> class Plan 
   struct Flow {
     Numbers isActive{};       // the output depends on it, and it on a wanted input
     Numbers isConditional{};  // only if a select chooses it
-    std::array<bool, P::stepCount> isFirstA{}, isFirstB{}, isFirstC{};  // the first gradient that reaches an operand
+    std::array<bool, P::stepCount> isFirstA{}, isFirstB{},
+        isFirstC{};  // the first gradient that reaches an operand
     bool hasConditional = false;
   };
 
@@ -127,7 +129,8 @@ template <class P, class Want, bool wantsValue, std::size_t... rows> class Plan 
  public:
   static constexpr std::size_t rowCount = sizeof...(rows);
   /// Whether the caller wants anything of an argument's gradient.
-  template <std::size_t a> static constexpr bool wantsArgument = [] {
+  template <std::size_t a>
+  static constexpr bool wantsArgument = [] {
     for (Id id = P::argumentStart[a]; id < P::argumentStart[a + 1]; ++id)
       if (Want::wants(a, at(id))) return true;
     return false;

@@ -41,14 +41,17 @@ template <class R> struct Outputs {
   static constexpr std::size_t count = 1;
   static constexpr bool isSingle = true;
   template <class T> using Result = T;
-  template <class T, class Visit> static constexpr void forEach(const R& result, Visit visit) { visit(Symbol<T>(result)); }
+  template <class T, class Visit> static constexpr void forEach(const R& result, Visit visit) {
+    visit(Symbol<T>(result));
+  }
   template <class T> static constexpr T make(const T* flat) { return *flat; }
 };
 template <class R, std::size_t n> struct Outputs<std::array<R, n>> {
   static constexpr std::size_t count = n;
   static constexpr bool isSingle = false;
   template <class T> using Result = std::array<T, n>;
-  template <class T, class Visit> static constexpr void forEach(const std::array<R, n>& results, Visit visit) {
+  template <class T, class Visit>
+  static constexpr void forEach(const std::array<R, n>& results, Visit visit) {
     for (const R& result : results) visit(Symbol<T>(result));
   }
   template <class T> static constexpr Result<T> make(const T* flat) {

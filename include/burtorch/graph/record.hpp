@@ -106,14 +106,16 @@ template <class F, class T, Config C = defaultConfig> class Recorded {
     if (root != root_ || now.scalars != before.scalars || now.instructions != before.instructions ||
         now.words != before.words || !isSame(again.code(), tape_.code(), now.instructions) ||
         !isSame(again.words(), tape_.words(), now.words))
-      fail("a recorded function takes another path with these numbers than when it was recorded: record it again, "
-           "or use select, relu, max instead of branches");
+      fail(
+          "a recorded function takes another path with these numbers than when it was recorded: record it "
+          "again, "
+          "or use select, relu, max instead of branches");
   }
 
   void gradOneByOne(std::span<const T> xs, std::span<T> gradients, std::span<T> values, std::size_t samples) {
     for (std::size_t s = 0; s < samples; ++s) {
-      const T value =
-          valueAndGrad(xs.subspan(s * inputCount_, inputCount_), gradients.subspan(s * inputCount_, inputCount_));
+      const T value = valueAndGrad(xs.subspan(s * inputCount_, inputCount_),
+                                   gradients.subspan(s * inputCount_, inputCount_));
       if (!values.empty()) values[s] = value;
     }
   }
@@ -121,10 +123,12 @@ template <class F, class T, Config C = defaultConfig> class Recorded {
   /// A partial pack repeats its last sample.
   void loadPack(std::span<const T> xs, std::size_t used) {
     if constexpr (C.checks)
-      for (std::size_t lane = 0; lane < used; ++lane) checkStructure(xs.subspan(lane * inputCount_, inputCount_));
+      for (std::size_t lane = 0; lane < used; ++lane)
+        checkStructure(xs.subspan(lane * inputCount_, inputCount_));
     for (std::size_t i = 0; i < inputCount_; ++i) {
       T lanes[width];
-      for (std::size_t lane = 0; lane < width; ++lane) lanes[lane] = xs[std::min(lane, used - 1) * inputCount_ + i];
+      for (std::size_t lane = 0; lane < width; ++lane)
+        lanes[lane] = xs[std::min(lane, used - 1) * inputCount_ + i];
       packs_->inputs()[i] = Packed::load(lanes);
     }
   }

@@ -51,7 +51,8 @@ struct Select {
   static constexpr std::string_view name = "select";
 };
 
-template <class... Ops> TypeList<Ops..., Constant, Less, LessEqual, Equal, And, Or, Not, Select> withConditions(TypeList<Ops...>);
+template <class... Ops>
+TypeList<Ops..., Constant, Less, LessEqual, Equal, And, Or, Not, Select> withConditions(TypeList<Ops...>);
 using GraphOps = decltype(withConditions(OpList{}));
 
 template <class Op> inline constexpr bool isCondition = requires { Op::isCondition; };
@@ -87,16 +88,23 @@ template <class Op, class T> consteval SlopeReads slopeReads() {
   if constexpr (isCondition<Op>) {
     return {};
   } else if constexpr (Op::arity == Arity::unary) {
-    return {bits(!requires(T t, U u) { Op::slope(t, u, t); }, false, !requires(T t, U u) { Op::slope(t, t, u); }), 0};
+    return {
+        bits(
+            !requires(T t, U u) { Op::slope(t, u, t); }, false, !requires(T t, U u) { Op::slope(t, t, u); }),
+        0};
   } else if constexpr (Op::arity == Arity::constant) {
-    return {bits(!requires(T t, U u, C c) { Op::slope(t, u, c, t); }, false,
-                 !requires(T t, U u, C c) { Op::slope(t, t, c, u); }),
+    return {bits(
+                !requires(T t, U u, C c) { Op::slope(t, u, c, t); }, false,
+                !requires(T t, U u, C c) { Op::slope(t, t, c, u); }),
             0};
   } else if constexpr (Op::arity == Arity::binary) {
-    return {bits(!requires(T t, U u) { Op::slopeX(t, u, t, t); }, !requires(T t, U u) { Op::slopeX(t, t, u, t); },
-                 !requires(T t, U u) { Op::slopeX(t, t, t, u); }),
-            bits(!requires(T t, U u) { Op::slopeY(t, u, t, t); }, !requires(T t, U u) { Op::slopeY(t, t, u, t); },
-                 !requires(T t, U u) { Op::slopeY(t, t, t, u); })};
+    return {
+        bits(
+            !requires(T t, U u) { Op::slopeX(t, u, t, t); }, !requires(T t, U u) { Op::slopeX(t, t, u, t); },
+            !requires(T t, U u) { Op::slopeX(t, t, t, u); }),
+        bits(
+            !requires(T t, U u) { Op::slopeY(t, u, t, t); }, !requires(T t, U u) { Op::slopeY(t, t, u, t); },
+            !requires(T t, U u) { Op::slopeY(t, t, t, u); })};
   } else {  // lists: their rules are handed everything
     return {R::x | R::y | R::result, R::x | R::y};
   }
@@ -125,7 +133,9 @@ template <class Op, class T> consteval UserRules<T> rulesOf() {
     rules.unarySlope = [](const T& g, const T& x, const T& y) -> T { return Op::slope(g, x, y); };
   } else if constexpr (Op::arity == Arity::constant) {
     rules.constant = [](const T& x, PlainOf<T> c) -> T { return Op::value(x, c); };
-    rules.constantSlope = [](const T& g, const T& x, PlainOf<T> c, const T& y) -> T { return Op::slope(g, x, c, y); };
+    rules.constantSlope = [](const T& g, const T& x, PlainOf<T> c, const T& y) -> T {
+      return Op::slope(g, x, c, y);
+    };
   } else if constexpr (Op::arity == Arity::binary) {
     rules.binary = [](const T& x, const T& y) -> T { return Op::value(x, y); };
     rules.slopeX = [](const T& g, const T& x, const T& y, const T& z) -> T { return Op::slopeX(g, x, y, z); };
@@ -136,8 +146,9 @@ template <class Op, class T> consteval UserRules<T> rulesOf() {
       Op::slope(g, xs, y, gs);
     };
   } else {
-    static_assert(!std::is_same_v<T, T>, "an operator of your own in a compile-time graph is unary, binary, with a "
-                                         "constant, or of one list");
+    static_assert(!std::is_same_v<T, T>,
+                  "an operator of your own in a compile-time graph is unary, binary, with a "
+                  "constant, or of one list");
   }
   return rules;
 }

@@ -8,8 +8,7 @@ namespace burtorch::graph {
 
 /// Runs a program: makes its local variables, and calls `body(memory)`.
 template <class P, class Plan, class Body>
-BURTORCH_INLINE constexpr void withMemory(const Inputs<P>& arguments,
-                                          const Body& body) {
+BURTORCH_INLINE constexpr void withMemory(const Inputs<P>& arguments, const Body& body) {
   using T = typename P::Number;
   constexpr bool hasConditional = [] {
     bool has = false;
@@ -22,7 +21,8 @@ BURTORCH_INLINE constexpr void withMemory(const Inputs<P>& arguments,
   body(Memory<P>{arguments, {}, local, localGradient, listedValues, listedGradients, isReached});
 }
 
-template <class P> BURTORCH_INLINE constexpr void readOutputs(const Memory<P>& memory, typename P::Number* outputs) {
+template <class P>
+BURTORCH_INLINE constexpr void readOutputs(const Memory<P>& memory, typename P::Number* outputs) {
   unroll<P::outputCount>([&]<std::size_t i>() __attribute__((always_inline)) {
     constexpr auto place = P::placeOf(P::outputs[i]);
     outputs[i] = Evaluate<P>::template load<place.home>(memory, place);
@@ -39,34 +39,32 @@ template <class P, class Plan> BURTORCH_INLINE constexpr void clearInPlace(const
 
 /// The outputs, if `outputs` is not null, and the gradient of the first one, if anything is wanted.
 template <class P, class Want, bool wantsValue, bool adds = false>
-BURTORCH_INLINE constexpr void evaluateInline(const Inputs<P>& arguments,
-                                              const Results<P>& gradients,
+BURTORCH_INLINE constexpr void evaluateInline(const Inputs<P>& arguments, const Results<P>& gradients,
                                               typename P::Number* outputs) {
   using T = typename P::Number;
   constexpr bool wantsGradient = !std::is_same_v<Want, WantNothing>;
   using ThePlan = std::conditional_t<wantsGradient, Plan<P, Want, wantsValue, 0>, Plan<P, Want, wantsValue>>;
-  withMemory<P, ThePlan>(arguments, [&](Memory<P> memory) __attribute__((always_inline)) {
-    Evaluate<P>::template forward<ThePlan>(memory);
-    if constexpr (wantsValue) readOutputs<P>(memory, outputs);
-    if constexpr (wantsGradient) {
-      memory.gradients = gradients;
-      if constexpr (!adds) clearInPlace<P, ThePlan>(memory);
-      Evaluate<P>::template backward<ThePlan, 0, 0, adds>(memory, T{1});
-    }
-  });
+  withMemory<P, ThePlan>(
+      arguments, [&](Memory<P> memory) __attribute__((always_inline)) {
+        Evaluate<P>::template forward<ThePlan>(memory);
+        if constexpr (wantsValue) readOutputs<P>(memory, outputs);
+        if constexpr (wantsGradient) {
+          memory.gradients = gradients;
+          if constexpr (!adds) clearInPlace<P, ThePlan>(memory);
+          Evaluate<P>::template backward<ThePlan, 0, 0, adds>(memory, T{1});
+        }
+      });
 }
 template <class P, class Want, bool wantsValue, bool adds>
-[[gnu::noinline]] constexpr void evaluateOutOfLine(
-    const Inputs<P>& arguments,
-    const Results<P>& gradients, typename P::Number* outputs) {
+[[gnu::noinline]] constexpr void evaluateOutOfLine(const Inputs<P>& arguments, const Results<P>& gradients,
+                                                   typename P::Number* outputs) {
   evaluateInline<P, Want, wantsValue, adds>(arguments, gradients, outputs);
 }
 
 /// Small graphs dissolve into their caller; a large one is a function.
 inline constexpr std::size_t maxInlineSteps = 128;
 template <class P, class Want, bool wantsValue, bool adds = false>
-BURTORCH_INLINE constexpr void evaluate(const Inputs<P>& arguments,
-                                        const Results<P>& gradients,
+BURTORCH_INLINE constexpr void evaluate(const Inputs<P>& arguments, const Results<P>& gradients,
                                         typename P::Number* outputs) {
   if constexpr (P::stepCount <= maxInlineSteps)
     evaluateInline<P, Want, wantsValue, adds>(arguments, gradients, outputs);

@@ -13,9 +13,10 @@ namespace burtorch::graph {
 
 /// Says how many numbers an argument has, what it is made of, and what it is over another number type.
 template <class A> struct Shape {
-  static_assert(!std::is_same_v<A, A>,
-                "an argument of a compile-time graph is float, double, a std::array, or a struct template over its "
-                "number type, like template <class X> struct Point { X x, y; }");
+  static_assert(
+      !std::is_same_v<A, A>,
+      "an argument of a compile-time graph is float, double, a std::array, or a struct template over its "
+      "number type, like template <class X> struct Point { X x, y; }");
 };
 
 template <std::floating_point T> struct Shape<T> {
@@ -47,9 +48,10 @@ template <template <class> class S, std::floating_point T> struct Shape<S<T>> {
   using Scalar = T;
   template <class X> using Rebind = S<X>;
   static constexpr std::size_t count = sizeof(S<T>) / sizeof(T);
-  static_assert(std::is_aggregate_v<S<T>> && std::is_trivially_copyable_v<S<T>> && alignof(S<T>) == alignof(T) &&
-                    sizeof(S<T>) % sizeof(T) == 0,
-                "a struct argument of a compile-time graph holds numbers of its number type and nothing else");
+  static_assert(
+      std::is_aggregate_v<S<T>> && std::is_trivially_copyable_v<S<T>> && alignof(S<T>) == alignof(T) &&
+          sizeof(S<T>) % sizeof(T) == 0,
+      "a struct argument of a compile-time graph holds numbers of its number type and nothing else");
 
   template <class X> static constexpr S<X> make(const X* flat) {
 #pragma GCC diagnostic push

@@ -128,7 +128,8 @@ template <class E> class Threaded {
     else
       BURTORCH_JUMP step[1].run(step + 1, values, gradients, words, y);
   }
-  template <class Op> static const Step* pullList(const Step* step, E* values, E* gradients, const Index* words, E) {
+  template <class Op>
+  static const Step* pullList(const Step* step, E* values, E* gradients, const Index* words, E) {
     burtorch::pull<Op, E>({values, gradients, words}, codeOf(step), step->result, true);
     BURTORCH_JUMP step[1].run(step + 1, values, gradients, words, gradients[step->next]);
   }
@@ -220,7 +221,8 @@ template <class E> class Threaded {
     const OpInfo& info = tape.infoOf(at.code.op());
     if constexpr (std::is_same_v<N, E>)
       if (at.code.op() >= firstUserOpcode) step.user = tape.userOp(at.code.op());
-    if (at.code.op() < firstUserOpcode && info.arity == Arity::constant) step.constant = constantAt<E>(words_, at.code.b());
+    if (at.code.op() < firstUserOpcode && info.arity == Arity::constant)
+      step.constant = constantAt<E>(words_, at.code.b());
     return step;
   }
   static void append(std::vector<Step>& steps, const Step& step) {
@@ -249,8 +251,7 @@ template <class E> class Threaded {
     }
   }
 
-  template <class N, Config C>
-  void planBackward(const Tape<N, C>& tape, const std::vector<Active>& active) {
+  template <class N, Config C> void planBackward(const Tape<N, C>& tape, const std::vector<Active>& active) {
     // What lists and operators of the user's add to is cleared first; elsewhere the first gradient is stored.
     std::vector<bool> hasGradient(tape.size());
     const auto sum = [&](Index node) {
@@ -259,7 +260,8 @@ template <class E> class Threaded {
     };
     for (const Active& at : active) {
       const OpInfo& info = tape.infoOf(at.code.op());
-      const bool isScalar = info.arity == Arity::unary || info.arity == Arity::binary || info.arity == Arity::constant;
+      const bool isScalar =
+          info.arity == Arity::unary || info.arity == Arity::binary || info.arity == Arity::constant;
       if (isScalar && at.code.op() < firstUserOpcode) continue;
       forEachOperand(at.code, info, words_, sum);
       for (Index i = 0; info.arity == Arity::block && i < at.code.b(); ++i) sum(at.last - i);

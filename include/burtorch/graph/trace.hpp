@@ -22,7 +22,8 @@ template <class E> class Sequence {
   constexpr Sequence() = default;
   constexpr Sequence(const Sequence&) = delete;
   constexpr Sequence& operator=(const Sequence&) = delete;
-  constexpr Sequence(Sequence&& other) noexcept : data_(other.data_), size_(other.size_), capacity_(other.capacity_) {
+  constexpr Sequence(Sequence&& other) noexcept
+      : data_(other.data_), size_(other.size_), capacity_(other.capacity_) {
     other.data_ = nullptr;
   }
   constexpr ~Sequence() { delete[] data_; }
@@ -56,10 +57,10 @@ template <class T> struct Step {
   SlopeReads reads{};  // which numbers its slope looks at
   Id a = -1, b = -1, c = -1;
   Id result = -1;
-  std::int32_t count = 1;          // how many results
-  std::int32_t list = 0;           // where its operands start in Trace::operands; a second list follows the first
-  std::int32_t length = 0;         // how many operands a list has
-  std::int32_t target = 0;         // of crossEntropy
+  std::int32_t count = 1;   // how many results
+  std::int32_t list = 0;    // where its operands start in Trace::operands; a second list follows the first
+  std::int32_t length = 0;  // how many operands a list has
+  std::int32_t target = 0;  // of crossEntropy
   PlainOf<T> constant{};
   const UserRules<T>* user = nullptr;
 };
@@ -89,7 +90,8 @@ template <class T> class Symbol {
 
   /// Refers to nothing yet; to be assigned before it is used.
   constexpr Symbol() = default;
-  template <Plain N> constexpr Symbol(N number) : constant_(static_cast<PlainOf<T>>(number)), isConstant_(true) {}
+  template <Plain N>
+  constexpr Symbol(N number) : constant_(static_cast<PlainOf<T>>(number)), isConstant_(true) {}
   constexpr Symbol(graph::Trace<T>& trace, graph::Id id) : trace_(&trace), id_(id) {}
 
   constexpr bool isConstant() const { return isConstant_; }
@@ -97,7 +99,8 @@ template <class T> class Symbol {
   constexpr graph::Trace<T>* trace() const { return trace_; }
   /// Where the number is; a constant becomes a step.
   constexpr graph::Id idOn(graph::Trace<T>& trace) const {
-    if (isConstant_) return trace.append({.op = graph::GraphOps::indexOf<graph::Constant>(), .constant = constant_});
+    if (isConstant_)
+      return trace.append({.op = graph::GraphOps::indexOf<graph::Constant>(), .constant = constant_});
     if (trace_ != &trace) fail("a number that was never given a value is used in a compile-time graph");
     return id_;
   }
@@ -123,8 +126,12 @@ template <class T> struct Condition {
     return false;
   }
   friend constexpr Condition operator!(Condition x) { return {apply<graph::Not>(x.symbol)}; }
-  friend constexpr Condition operator&&(Condition x, Condition y) { return {apply<graph::And>(x.symbol, y.symbol)}; }
-  friend constexpr Condition operator||(Condition x, Condition y) { return {apply<graph::Or>(x.symbol, y.symbol)}; }
+  friend constexpr Condition operator&&(Condition x, Condition y) {
+    return {apply<graph::And>(x.symbol, y.symbol)};
+  }
+  friend constexpr Condition operator||(Condition x, Condition y) {
+    return {apply<graph::Or>(x.symbol, y.symbol)};
+  }
 };
 
 namespace detail {
@@ -132,7 +139,8 @@ namespace detail {
 template <class X> struct IsSymbol : std::false_type {};
 template <class T> struct IsSymbol<Symbol<T>> : std::true_type {};
 template <class X, class Y>
-concept ComparesSymbols = (IsSymbol<X>::value && (IsSymbol<Y>::value || Plain<Y>)) || (Plain<X> && IsSymbol<Y>::value);
+concept ComparesSymbols = (IsSymbol<X>::value && (IsSymbol<Y>::value || Plain<Y>)) ||
+                          (Plain<X> && IsSymbol<Y>::value);
 
 template <class Op, class X, class Y> constexpr auto compare(X x, Y y) {
   using S = std::conditional_t<IsSymbol<X>::value, X, Y>;
@@ -221,7 +229,8 @@ template <class T> struct detail::ListMode<Symbol<T>> {
   template <class Op, class L, class M> static constexpr S pair(const L& xs, const M& ys) {
     return pairOf<Op>(xs, ys, static_cast<const S*>(nullptr));
   }
-  template <class Op, class L, class M> static constexpr S pairWithBias(const L& xs, const M& ys, const S& bias) {
+  template <class Op, class L, class M>
+  static constexpr S pairWithBias(const L& xs, const M& ys, const S& bias) {
     return pairOf<Op>(xs, ys, &bias);
   }
   /// As many results as elements.
@@ -250,7 +259,8 @@ template <class T> struct detail::ListMode<Symbol<T>> {
   template <class Op, class L> static constexpr Step listStep(graph::Trace<T>& trace, const L& xs) {
     Step step = Mode<S>::template stepOf<Op>();
     const std::size_t n = std::size(xs);
-    graph::Sequence<graph::Id> ids;  // first all constants become steps, then the list is written in one piece
+    graph::Sequence<graph::Id>
+        ids;  // first all constants become steps, then the list is written in one piece
     for (std::size_t i = 0; i < n; ++i) ids.push(std::data(xs)[i].idOn(trace));
     step.list = static_cast<std::int32_t>(trace.operands.size());
     step.length = static_cast<std::int32_t>(n);

@@ -2,10 +2,10 @@
 //
 // Set the leaves (`setData`, or through a Range's `values()`), call `replay(root)`, then `backward(root)` as usual. The
 // structure is as it was recorded: a function that would branch another way with the new numbers is not noticed here.
-// `record` (graph/record.hpp) keeps the function, and checks in debug builds.
+// `record` (record.hpp) keeps the function, and checks in debug builds.
 #pragma once
 
-#include "backward.hpp"
+#include "../core/backward.hpp"
 
 namespace burtorch {
 
