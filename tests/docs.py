@@ -1,7 +1,8 @@
 """Checks that what the documents show is true.
 
 docs.py table PROGRAM FILE     the table in FILE is what PROGRAM prints
-docs.py readme FILE COMPILER INCLUDE   the first C++ program in FILE prints what the README says
+docs.py readme FILE COMPILER INCLUDE   the first C++ program in FILE prints what the README says, the calls of
+                                       compile-time graphs compile
 docs.py tour FILE SOURCE EXPECTED      the C++ blocks of FILE are in SOURCE, its outputs together are EXPECTED
 """
 import pathlib
@@ -30,6 +31,10 @@ def check_readme(file, compiler, include):
         source.write_text(program.group(1))
         run(compiler, "-std=c++20", "-O1", "-I", include, str(source), "-o", f"{folder}/readme")
         printed = run(f"{folder}/readme").strip()
+        calls = next(b for b in re.findall(r"```cpp\n(.*?)```", text, re.S) if "burtorch::compile(" in b)
+        source.write_text("#include <burtorch/burtorch.hpp>\n#include <vector>\nint main() {\n"
+                          "std::vector<double> as(7), bs(7), das(7), dbs(7);\n" + calls + "}\n")
+        run(compiler, "-std=c++20", "-fsyntax-only", "-I", include, str(source))
     if printed != said.group(1):
         sys.exit(f"the README says '{said.group(1)}', its program prints '{printed}'")
 
