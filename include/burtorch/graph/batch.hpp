@@ -90,6 +90,7 @@ T sumBatch(const T* parameters, G& gradient, const std::span<A>&... samples) {
   struct Sum {
     Packed value, gradient[n];
   };
+  // The last samples have a sum of their own, of which only the used lanes count.
   const auto add = [&](Sum& sum, std::size_t at, std::size_t used) {
     Packed value;
     std::tuple<PackedArgument<std::remove_const_t<A>>...> packed;
@@ -101,9 +102,7 @@ T sumBatch(const T* parameters, G& gradient, const std::span<A>&... samples) {
     (std::index_sequence_for<A...>{});
     sum.value = sum.value + value;
   };
-  Sum sum{Packed(0), {}}, tail = sum;
-  for (Packed& g : sum.gradient) g = Packed(0);
-  tail = sum;
+  Sum sum{}, tail{};
   std::size_t at = 0;
   for (; at + width <= count; at += width) add(sum, at, width);
   const std::size_t left = count - at;

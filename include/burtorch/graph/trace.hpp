@@ -96,12 +96,16 @@ template <class T> class Symbol {
 
   constexpr bool isConstant() const { return isConstant_; }
   constexpr PlainOf<T> constant() const { return constant_; }
-  constexpr graph::Trace<T>* trace() const { return trace_; }
+  constexpr bool hasTrace() const { return trace_ != nullptr; }
+  constexpr graph::Trace<T>& trace() const {
+    if (trace_ == nullptr) fail("a number that was never given a value is used in a compile-time graph");
+    return *trace_;
+  }
   /// Where the number is; a constant becomes a step.
-  constexpr graph::Id idOn(graph::Trace<T>& trace) const {
+  constexpr graph::Id idOn(graph::Trace<T>& onto) const {
     if (isConstant_)
-      return trace.append({.op = graph::GraphOps::indexOf<graph::Constant>(), .constant = constant_});
-    if (trace_ != &trace) fail("a number that was never given a value is used in a compile-time graph");
+      return onto.append({.op = graph::GraphOps::indexOf<graph::Constant>(), .constant = constant_});
+    static_cast<void>(trace());  // there is one
     return id_;
   }
 
@@ -170,7 +174,7 @@ constexpr auto operator!=(X x, Y y) { return !detail::compare<graph::Equal>(x, y
 /// Records the choice: all of a, b and the condition are computed, the gradient goes to the one chosen.
 template <class T> constexpr Symbol<T> select(Condition<T> condition, Symbol<T> a, Symbol<T> b) {
   if (condition.symbol.isConstant()) return condition.symbol.constant() != 0 ? a : b;
-  graph::Trace<T>& trace = *condition.symbol.trace();
+  graph::Trace<T>& trace = condition.symbol.trace();
   const graph::Id c = condition.symbol.idOn(trace), x = a.idOn(trace), y = b.idOn(trace);
   return {trace, trace.append({.op = graph::GraphOps::indexOf<graph::Select>(), .a = c, .b = x, .c = y})};
 }
@@ -183,14 +187,14 @@ template <class T> struct Mode<Symbol<T>> {
 
   template <class Op> static constexpr S unary(S x) {
     if (x.isConstant()) return S(Op::value(x.constant()));
-    graph::Trace<T>& trace = *x.trace();
+    graph::Trace<T>& trace = x.trace();
     Step step = stepOf<Op>();
     step.a = x.idOn(trace);
     return {trace, trace.append(step)};
   }
   template <class Op> static constexpr S binary(S x, S y) {
     if (x.isConstant() && y.isConstant()) return S(Op::value(x.constant(), y.constant()));
-    graph::Trace<T>& trace = x.isConstant() ? *y.trace() : *x.trace();
+    graph::Trace<T>& trace = x.isConstant() ? y.trace() : x.trace();
     Step step = stepOf<Op>();
     step.a = x.idOn(trace);
     step.b = y.idOn(trace);
@@ -198,7 +202,7 @@ template <class T> struct Mode<Symbol<T>> {
   }
   template <class Op> static constexpr S withConstant(S x, PlainOf<T> constant) {
     if (x.isConstant()) return S(Op::value(x.constant(), constant));
-    graph::Trace<T>& trace = *x.trace();
+    graph::Trace<T>& trace = x.trace();
     Step step = stepOf<Op>();
     step.a = x.idOn(trace);
     step.constant = constant;
@@ -250,7 +254,7 @@ template <class T> struct detail::ListMode<Symbol<T>> {
     graph::Trace<T>* trace = nullptr;
     const auto look = [&](const auto& list) {
       for (std::size_t i = 0; i < std::size(list); ++i)
-        if (std::data(list)[i].trace() != nullptr) trace = std::data(list)[i].trace();
+        if (std::data(list)[i].hasTrace()) trace = &std::data(list)[i].trace();
     };
     (look(lists), ...);
     if (trace == nullptr) fail("a list of nothing but constants in a compile-time graph: compute it outside");
