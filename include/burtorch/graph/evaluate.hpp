@@ -41,7 +41,7 @@ template <class P> class Evaluate {
     for (std::size_t i = 0; i < P::layout.listed; ++i) memory.listedGradient[i] = T{0};
     if constexpr (flow.hasConditional)
       for (std::size_t i = 0; i < maskCount; ++i) memory.isReached[i] = Mask{};
-    if constexpr (isActiveIn(flow, P::outputs[output])) {
+    if constexpr (Plan::isActiveIn(flow, P::outputs[output])) {
       constexpr Where root = P::gradientPlaceOf(P::outputs[output]);
       add<root.home, true>(memory, root, seed);
     }
@@ -90,9 +90,6 @@ template <class P> class Evaluate {
       to = to + g;
   }
 
-  static constexpr bool isActiveIn(const auto& flow, Id id) {
-    return id >= 0 && flow.isActive[static_cast<std::size_t>(id)];
-  }
   static constexpr bool hasResultIn(const auto& numbers, const Step<T>& step) {
     for (Id id = step.result; id < step.result + step.count; ++id)
       if (numbers[static_cast<std::size_t>(id)]) return true;
@@ -116,8 +113,8 @@ template <class P> class Evaluate {
   BURTORCH_INLINE static GradientList<T> gradientsOf(const M& memory) {
     constexpr ListPlan plan = P::layout.lists[k][list];
     constexpr bool isWanted = [] {
-      for (std::int32_t i = 0; i < P::steps[k].length; ++i)
-        if (isActiveIn(Plan::flows[row], P::operandOf(P::steps[k], list, i))) return true;
+      for (std::int32_t i = 0; i < (plan.isArgument ? 1 : P::steps[k].length); ++i)
+        if (Plan::isActiveIn(Plan::flows[row], P::operandOf(P::steps[k], list, i))) return true;
       return false;
     }();
     T* base = plan.isArgument ? memory.gradients.of[plan.argument] : memory.listedGradient;
@@ -201,19 +198,19 @@ template <class P> class Evaluate {
       const T g = gradient<result.home>(memory, result);
       if constexpr (step.op == GraphOps::indexOf<Select>()) {
         const Mask isB = load<P::placeOf(step.a).home>(memory, P::placeOf(step.a)) != T{0};
-        if constexpr (isActiveIn(flow, step.b))
+        if constexpr (Plan::isActiveIn(flow, step.b))
           choose<Plan, row, k, step.b, flow.isFirstB[k]>(memory, isB, g);
-        if constexpr (isActiveIn(flow, step.c))
+        if constexpr (Plan::isActiveIn(flow, step.c))
           choose<Plan, row, k, step.c, flow.isFirstC[k]>(memory, !isB, g);
       } else {
-        if constexpr (isActiveIn(flow, step.a)) {
+        if constexpr (Plan::isActiveIn(flow, step.a)) {
           const T slope = slopeOf<k, false>(memory, g);
           if constexpr (flow.isConditional[static_cast<std::size_t>(step.result)])
             choose<Plan, row, k, step.a, flow.isFirstA[k]>(memory, memory.isReached[step.result], slope);
           else
             add<a.home, flow.isFirstA[k]>(memory, a, slope);
         }
-        if constexpr (isActiveIn(flow, step.b)) {
+        if constexpr (Plan::isActiveIn(flow, step.b)) {
           const T slope = slopeOf<k, true>(memory, g);
           if constexpr (flow.isConditional[static_cast<std::size_t>(step.result)])
             choose<Plan, row, k, step.b, flow.isFirstB[k]>(memory, memory.isReached[step.result], slope);
@@ -273,6 +270,7 @@ template <class P> class Evaluate {
     constexpr Step<T> step = P::steps[k];
     constexpr Where result = P::gradientPlaceOf(step.result);
     constexpr auto& flow = Plan::flows[row];
+    constexpr bool readsResult = (step.reads.byX & SlopeReads::result) != 0;
     T g = gradient<result.home>(memory, result);
     if constexpr (flow.isConditional[static_cast<std::size_t>(step.result)]) {
       // A block that is chosen in part counts as chosen.
@@ -290,19 +288,19 @@ template <class P> class Evaluate {
     const List<T> xs = listOf<k, 0>(memory);
     const GradientList<T> gs = gradientsOf<Plan, row, k, 0>(memory);
     if constexpr (step.user != nullptr) {
-      step.user->varyingSlope(g, xs, load<result.home>(memory, result), gs);
+      step.user->varyingSlope(g, xs, seenOrZero<readsResult, result.home>(memory, result), gs);
     } else {
       using Op = OpAt<step.op>;
       if constexpr (Op::arity == Arity::pair) {
-        if constexpr (isActiveIn(flow, step.c))
+        if constexpr (Plan::isActiveIn(flow, step.c))
           add<P::gradientPlaceOf(step.c).home, flow.isFirstC[k]>(memory, P::gradientPlaceOf(step.c), g);
         Op::slope(g, xs, listOf<k, 1>(memory), gs, gradientsOf<Plan, row, k, 1>(memory));
       } else if constexpr (Op::arity == Arity::block) {
         Op::slope(memory.listedGradient + result.slot, xs, memory.listed + result.slot, gs);
       } else if constexpr (Op::takesIndex) {
-        Op::slope(g, xs, load<result.home>(memory, result), gs, std::size_t{step.target});
+        Op::slope(g, xs, seen<readsResult, result.home>(memory, result), gs, std::size_t{step.target});
       } else {
-        Op::slope(g, xs, load<result.home>(memory, result), gs);
+        Op::slope(g, xs, seen<readsResult, result.home>(memory, result), gs);
       }
     }
   }

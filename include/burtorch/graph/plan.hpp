@@ -31,23 +31,33 @@ template <class P, class Want, bool wantsValue, std::size_t... rows> class Plan 
     return step.op >= GraphOps::indexOf<Less>() && step.op <= GraphOps::indexOf<Not>();
   }
 
-  /// Calls visit(operand) for the operands that a gradient flows to, in the order of the reverse rules.
-  template <class Visit> static constexpr void forEachFlow(const Step<T>& step, Visit visit) {
+  /// Calls visit(operand) for the operands that a gradient flows to, in the order of the reverse rules. An argument that
+  /// lists read in place counts as a whole, by its first number: layers may be large.
+  template <class Visit> static constexpr void forEachFlow(std::size_t k, Visit visitNumber) {
+    const auto& step = P::steps[k];
+    const auto visit = [&](Id id) { visitNumber(wholeOf(id)); };
     if (isConstant(step) || isConditionStep(step)) return;
     if (isSelect(step)) return visit(step.b), visit(step.c);
     if (step.c >= 0) visit(step.c);
     if (step.length > 0) {
       for (std::size_t list = 0; list < P::listsOf(step); ++list)
-        for (std::int32_t i = 0; i < step.length; ++i) visit(P::operandOf(step, list, i));
+        for (std::int32_t i = 0; i < (P::layout.lists[k][list].isArgument ? 1 : step.length); ++i)
+          visit(P::operandOf(step, list, i));
       return;
     }
     visit(step.a);
     if (step.b >= 0) visit(step.b);
   }
-  template <class Visit> static constexpr void forEachOperand(const Step<T>& step, Visit visit) {
+  static constexpr Id wholeOf(Id id) {
+    if (id >= P::inputCount) return id;
+    const std::size_t argument = P::argumentOf(id);
+    return P::layout.use[argument] == ArgumentUse::inPlace ? P::argumentStart[argument] : id;
+  }
+  template <class Visit> static constexpr void forEachOperand(std::size_t k, Visit visit) {
+    const auto& step = P::steps[k];
     if (isConstant(step)) return;
     if (isSelect(step)) visit(step.a);
-    forEachFlow(step, visit);
+    forEachFlow(k, visit);
     if (isConditionStep(step)) {
       visit(step.a);
       if (step.b >= 0) visit(step.b);
@@ -65,12 +75,18 @@ template <class P, class Want, bool wantsValue, std::size_t... rows> class Plan 
   /// Numbers that depend on a wanted input.
   static constexpr Numbers findVarying() {
     Numbers found{};
-    for (std::size_t a = 0; a < P::argumentCount; ++a)
-      for (Id id = P::argumentStart[a]; id < P::argumentStart[a + 1]; ++id)
-        found[at(id)] = Want::wants(a, at(id));
-    for (const auto& step : P::steps) {
+    for (std::size_t a = 0; a < P::argumentCount; ++a) {
+      const bool isWhole = P::layout.use[a] == ArgumentUse::inPlace;
+      for (Id id = P::argumentStart[a]; id < P::argumentStart[a + 1]; ++id) {
+        if (!Want::wants(a, at(id))) continue;
+        found[at(isWhole ? P::argumentStart[a] : id)] = true;
+        if (isWhole) break;
+      }
+    }
+    for (std::size_t k = 0; k < P::stepCount; ++k) {
+      const auto& step = P::steps[k];
       bool does = false;
-      forEachFlow(step, [&](Id id) { does = does || found[at(id)]; });
+      forEachFlow(k, [&](Id id) { does = does || found[at(id)]; });
       for (std::int32_t i = 0; i < step.count; ++i) found[at(step.result + i)] = does;
     }
     return found;
@@ -80,7 +96,7 @@ template <class P, class Want, bool wantsValue, std::size_t... rows> class Plan 
  public:
   /// How the gradient of one output flows.
   struct Flow {
-    Numbers isActive{};       // the output depends on it, and it on a wanted input
+    Numbers isActive{};       // the output depends on it, and it on a wanted input; see isActiveIn
     Numbers isConditional{};  // only if a select chooses it
     std::array<bool, P::stepCount> isFirstA{}, isFirstB{},
         isFirstC{};  // the first gradient that reaches an operand
@@ -99,7 +115,7 @@ template <class P, class Want, bool wantsValue, std::size_t... rows> class Plan 
       bool does = false;
       for (std::int32_t i = 0; i < step.count; ++i) does = does || varies[at(step.result + i)];
       if (!does) continue;
-      forEachFlow(step, [&](Id id) {
+      forEachFlow(k, [&](Id id) {
         isReached[at(id)] = true;
         isAlways[at(id)] = isAlways[at(id)] || isSure;
       });
@@ -118,15 +134,25 @@ template <class P, class Want, bool wantsValue, std::size_t... rows> class Plan 
         flow.isFirstB[k] = isFirst(step.b);
       }
     }
-    for (std::size_t i = 0; i < n; ++i) {
-      flow.isActive[i] = isReached[i] && varies[i];
-      flow.isConditional[i] = flow.isActive[i] && !isAlways[i];
-      flow.hasConditional = flow.hasConditional || flow.isConditional[i];
+    const auto settle = [&](Id first, Id last) {
+      for (std::size_t i = at(first); i < at(last); ++i) {
+        flow.isActive[i] = isReached[i] && varies[i];
+        flow.isConditional[i] = flow.isActive[i] && !isAlways[i];
+        flow.hasConditional = flow.hasConditional || flow.isConditional[i];
+      }
+    };
+    for (std::size_t a = 0; a < P::argumentCount; ++a) {
+      const Id first = P::argumentStart[a];
+      settle(first, P::layout.use[a] == ArgumentUse::inPlace ? first + 1 : P::argumentStart[a + 1]);
     }
+    settle(P::inputCount, P::numberCount);
     return flow;
   }
 
  public:
+  static constexpr bool isActiveIn(const Flow& flow, Id id) {
+    return id >= 0 && flow.isActive[at(wholeOf(id))];
+  }
   static constexpr std::size_t rowCount = sizeof...(rows);
   /// Whether the caller wants anything of an argument's gradient.
   template <std::size_t a>
@@ -149,13 +175,14 @@ template <class P, class Want, bool wantsValue, std::size_t... rows> class Plan 
       for (const Flow& flow : flows) {
         if (!anyResult(flow.isActive, step)) continue;
         isActive = true;
-        flowsA = flowsA || (step.a >= 0 && flow.isActive[at(step.a)]);
-        flowsB = flowsB || (step.b >= 0 && flow.isActive[at(step.b)]);
+        flowsA = flowsA || isActiveIn(flow, step.a);
+        flowsB = flowsB || isActiveIn(flow, step.b);
       }
       if (isActive && isSelect(step)) needed[at(step.a)] = true;
       if (isActive && step.length > 0) {
-        forEachFlow(step, [&](Id id) { needed[at(id)] = true; });
-        for (std::int32_t i = 0; i < step.count; ++i) needed[at(step.result + i)] = true;
+        forEachFlow(k, [&](Id id) { needed[at(id)] = true; });
+        if (step.reads.byX & SlopeReads::result)
+          for (std::int32_t i = 0; i < step.count; ++i) needed[at(step.result + i)] = true;
       }
       if (isActive && step.length == 0 && !isSelect(step)) {
         const int reads = (flowsA ? step.reads.byX : 0) | (flowsB ? step.reads.byY : 0);
@@ -163,7 +190,7 @@ template <class P, class Want, bool wantsValue, std::size_t... rows> class Plan 
         if ((reads & SlopeReads::y) && step.b >= 0) needed[at(step.b)] = true;
         if (reads & SlopeReads::result) needed[at(step.result)] = true;
       }
-      if (anyResult(needed, step)) forEachOperand(step, [&](Id id) { needed[at(id)] = true; });
+      if (anyResult(needed, step)) forEachOperand(k, [&](Id id) { needed[at(id)] = true; });
     }
     return needed;
   }

@@ -149,10 +149,35 @@ template <class F, class T, class... Args> class Program {
   }
   /// Element i of a step's list.
   static constexpr Id operandOf(const Step<T>& step, std::size_t list, std::int32_t i) {
-    return operands[static_cast<std::size_t>(step.list + static_cast<std::int32_t>(list) * step.length + i)];
+    const Operands& of = step.lists[list];
+    return of.isEven() ? of.first + i * of.stride : operands[static_cast<std::size_t>(of.start + i)];
   }
 
  private:
+  static constexpr bool isInput(Id id) { return id < inputCount; }
+  /// Which argument a list lies in, or -1 if it is mixed or computed.
+  static constexpr int onlyArgument(const Step<T>& step, std::size_t list) {
+    const Id first = operandOf(step, list, 0);
+    if (!isInput(first)) return -1;
+    const std::size_t argument = argumentOf(first);
+    // Of an even list the ends tell.
+    for (std::int32_t i = step.lists[list].isEven() ? step.length - 1 : 1; i < step.length; ++i) {
+      const Id id = operandOf(step, list, i);
+      if (id < argumentStart[argument] || id >= argumentStart[argument + 1]) return -1;
+    }
+    return static_cast<int>(argument);
+  }
+
+  /// How many slots must be written down one by one: those of lists that are not slices of one argument.
+  static constexpr std::size_t slotCount = [] {
+    std::size_t count = 0;
+    for (const Step<T>& step : steps)
+      for (std::size_t list = 0; list < listsOf(step); ++list)
+        if (!step.lists[list].isEven() || onlyArgument(step, list) < 0)
+          count += static_cast<std::size_t>(step.length);
+    return count;
+  }();
+
   /// Where everything lives.
   struct Layout {
     std::array<ArgumentUse, argumentCount> use{};
@@ -160,22 +185,9 @@ template <class F, class T, class... Args> class Program {
     std::array<std::uint32_t, argumentCount> localAt{};   // of a single one
     std::array<Place<T>, static_cast<std::size_t>(size.numbers - inputCount)> results{};
     std::array<std::array<ListPlan, 2>, size.steps> lists{};
-    std::array<Index, size.operands> slots{};
+    std::array<Index, slotCount> slots{};
     std::uint32_t locals = 0, listed = 0;
   };
-
-  static constexpr bool isInput(Id id) { return id < inputCount; }
-  /// Which argument a list lies in, or -1 if it is mixed or computed.
-  static constexpr int onlyArgument(const Step<T>& step, std::size_t list) {
-    const Id first = operandOf(step, list, 0);
-    if (!isInput(first)) return -1;
-    const std::size_t argument = argumentOf(first);
-    for (std::int32_t i = 1; i < step.length; ++i) {
-      const Id id = operandOf(step, list, i);
-      if (id < argumentStart[argument] || id >= argumentStart[argument + 1]) return -1;
-    }
-    return static_cast<int>(argument);
-  }
 
   static constexpr Layout layOut() {
     Layout all;
@@ -232,20 +244,31 @@ template <class F, class T, class... Args> class Program {
         if (argument >= 0 && all.use[static_cast<std::size_t>(argument)] == ArgumentUse::inPlace)
           plan.isArgument = true, plan.argument = static_cast<std::uint32_t>(argument);
         bool isEven = true;
-        for (std::int32_t i = 0; i < steps[k].length; ++i) {
-          const auto at = words + static_cast<std::uint32_t>(i);
-          all.slots[at] = placeIn(all, operandOf(steps[k], list, i)).slot;
-          const auto difference = static_cast<std::int32_t>(all.slots[at] - all.slots[i > 0 ? at - 1 : at]);
-          if (i == 0) plan.first = all.slots[at];
-          if (i == 1) plan.stride = difference;
-          if (i > 1) isEven = isEven && difference == plan.stride;
+        if (argument >= 0 && steps[k].lists[list].isEven()) {
+          plan.first = placeIn(all, steps[k].lists[list].first).slot;
+          plan.stride = steps[k].lists[list].stride;
+        } else {
+          isEven = writeSlots(all, k, list, plan);
+          words += static_cast<std::uint32_t>(steps[k].length);
         }
         plan.form = !isEven            ? ListForm::scattered
                     : plan.stride == 1 ? ListForm::contiguous
                                        : ListForm::strided;
         all.lists[k][list] = plan;
-        words += static_cast<std::uint32_t>(steps[k].length);
       }
+  }
+  /// Writes down the slots of a list one by one; they may turn out even after all.
+  static constexpr bool writeSlots(Layout& all, std::size_t k, std::size_t list, ListPlan& plan) {
+    bool isEven = true;
+    for (std::int32_t i = 0; i < steps[k].length; ++i) {
+      const auto at = plan.words + static_cast<std::uint32_t>(i);
+      all.slots[at] = placeIn(all, operandOf(steps[k], list, i)).slot;
+      const auto difference = static_cast<std::int32_t>(all.slots[at] - all.slots[i > 0 ? at - 1 : at]);
+      if (i == 0) plan.first = all.slots[at];
+      if (i == 1) plan.stride = difference;
+      if (i > 1) isEven = isEven && difference == plan.stride;
+    }
+    return isEven;
   }
   static constexpr Place<T> placeIn(const Layout& all, Id id) {
     if (!isInput(id)) return all.results[static_cast<std::size_t>(id - inputCount)];

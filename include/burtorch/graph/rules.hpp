@@ -105,8 +105,18 @@ template <class Op, class T> consteval SlopeReads slopeReads() {
         bits(
             !requires(T t, U u) { Op::slopeY(t, u, t, t); }, !requires(T t, U u) { Op::slopeY(t, t, u, t); },
             !requires(T t, U u) { Op::slopeY(t, t, t, u); })};
-  } else {  // lists: their rules are handed everything
-    return {R::x | R::y | R::result, R::x | R::y};
+  } else {  // lists: their rules are handed all operands
+    using L = List<T>;
+    using G = GradientList<T>;
+    bool result = Op::arity == Arity::block;
+    if constexpr (Op::arity == Arity::varying) {
+      if constexpr (Op::takesIndex) result = !requires(T t, L xs, U u, G gs) {
+          Op::slope(t, xs, u, gs, std::size_t{});
+        };
+      else
+        result = !requires(T t, L xs, U u, G gs) { Op::slope(t, xs, u, gs); };
+    }
+    return {bits(true, true, result), bits(true, true, false)};
   }
 }
 

@@ -50,6 +50,16 @@ template <class E> class Sequence {
 /// The numbers of a graph are counted: first the inputs, then the results of the steps in their order.
 using Id = std::int32_t;
 
+/// The numbers of a list: evenly spaced, as slices of an argument are, or one by one. A long list costs the compiler no
+/// more than a short one, as long as it is even.
+struct Operands {
+  Id first = 0;
+  std::int32_t stride = 1;
+  std::int32_t start = -1;  // not even: where they are in Trace::operands
+
+  constexpr bool isEven() const { return start < 0; }
+};
+
 /// One operator and where its operands are. What they mean depends on the operator's arity:
 ///   unary a   binary a, b   constant a   select a ? b : c   varying, block: a list   pair: two lists, c the bias
 template <class T> struct Step {
@@ -58,8 +68,8 @@ template <class T> struct Step {
   Id a = -1, b = -1, c = -1;
   Id result = -1;
   std::int32_t count = 1;   // how many results
-  std::int32_t list = 0;    // where its operands start in Trace::operands; a second list follows the first
-  std::int32_t length = 0;  // how many operands a list has
+  std::int32_t length = 0;  // how many operands its lists have
+  Operands lists[2] = {};
   std::int32_t target = 0;  // of crossEntropy
   PlainOf<T> constant{};
   const UserRules<T>* user = nullptr;
@@ -97,6 +107,9 @@ template <class T> class Symbol {
   constexpr bool isConstant() const { return isConstant_; }
   constexpr PlainOf<T> constant() const { return constant_; }
   constexpr bool hasTrace() const { return trace_ != nullptr; }
+  constexpr graph::Id rawId() const { return id_; }
+  /// Whether it is a number of the graph, and this one.
+  constexpr bool isAt(graph::Id id) const { return id_ == id && trace_ != nullptr; }
   constexpr graph::Trace<T>& trace() const {
     if (trace_ == nullptr) fail("a number that was never given a value is used in a compile-time graph");
     return *trace_;
@@ -253,7 +266,7 @@ template <class T> struct detail::ListMode<Symbol<T>> {
   template <class... L> static constexpr graph::Trace<T>& traceOf(const L&... lists) {
     graph::Trace<T>* trace = nullptr;
     const auto look = [&](const auto& list) {
-      for (std::size_t i = 0; i < std::size(list); ++i)
+      for (std::size_t i = 0, n = std::size(list); i < n && trace == nullptr; ++i)
         if (std::data(list)[i].hasTrace()) trace = &std::data(list)[i].trace();
     };
     (look(lists), ...);
@@ -262,14 +275,21 @@ template <class T> struct detail::ListMode<Symbol<T>> {
   }
   template <class Op, class L> static constexpr Step listStep(graph::Trace<T>& trace, const L& xs) {
     Step step = Mode<S>::template stepOf<Op>();
-    const std::size_t n = std::size(xs);
+    step.length = static_cast<std::int32_t>(std::size(xs));
+    step.lists[0] = operandsOf(trace, std::data(xs), step.length);
+    return step;
+  }
+  static constexpr graph::Operands operandsOf(graph::Trace<T>& trace, const S* xs, std::int32_t count) {
+    bool isEven = !xs[0].isConstant();
+    const graph::Id first = xs[0].rawId(), stride = count > 1 ? xs[1].rawId() - first : 1;
+    for (std::int32_t i = 0; i < count && isEven; ++i) isEven = xs[i].isAt(first + i * stride);
+    if (isEven) return {first, stride, -1};
     graph::Sequence<graph::Id>
         ids;  // first all constants become steps, then the list is written in one piece
-    for (std::size_t i = 0; i < n; ++i) ids.push(std::data(xs)[i].idOn(trace));
-    step.list = static_cast<std::int32_t>(trace.operands.size());
-    step.length = static_cast<std::int32_t>(n);
-    for (std::size_t i = 0; i < n; ++i) trace.operands.push(ids[i]);
-    return step;
+    for (std::int32_t i = 0; i < count; ++i) ids.push(xs[i].idOn(trace));
+    const auto start = static_cast<std::int32_t>(trace.operands.size());
+    for (std::int32_t i = 0; i < count; ++i) trace.operands.push(ids[static_cast<std::size_t>(i)]);
+    return {ids[0], 0, start};
   }
   template <class Op, class L, class M> static constexpr S pairOf(const L& xs, const M& ys, const S* bias) {
     requireElements(std::size(xs), Op::name);
@@ -277,7 +297,7 @@ template <class T> struct detail::ListMode<Symbol<T>> {
     graph::Trace<T>& trace = traceOf(xs, ys);
     const graph::Id c = bias != nullptr ? bias->idOn(trace) : -1;
     Step step = listStep<Op>(trace, xs);
-    listStep<Op>(trace, ys);
+    step.lists[1] = operandsOf(trace, std::data(ys), step.length);
     step.c = c;
     return {trace, trace.append(step)};
   }
