@@ -102,6 +102,14 @@ template <std::size_t count, std::size_t... wanted>
 using WantedOrAll = std::conditional_t<sizeof...(wanted) == 0, std::make_index_sequence<count>,
                                        std::index_sequence<wanted...>>;
 
+/// The place of an argument among the wanted ones; their count if it is not there.
+template <std::size_t argument, std::size_t... wanted>
+inline constexpr std::size_t positionOf = [] {
+  std::size_t position = 0;
+  static_cast<void>(((wanted == argument || (++position, false)) || ...));
+  return position;
+}();
+
 /// All arguments in one array.
 template <class... A> constexpr auto flatten(const A&... x) {
   using T = typename Arguments<A...>::T;

@@ -58,17 +58,18 @@ inline void requireSamples(std::size_t expected, std::size_t found) {
   if (expected != found) fail("a batch of %zu samples is given a list of %zu", expected, found);
 }
 
-/// The gradients of `count` samples. Plain pointers: behind a reference they would be loaded anew for every pack.
-template <class P, class... A>
+/// The gradients of `count` samples, null where none is wanted. Plain pointers: behind a reference they would be loaded
+/// anew for every pack.
+template <class P, class Want, class... A>
 void gradBatch(std::size_t count, const std::type_identity_t<A>*... samples,
                std::type_identity_t<A>*... gradients) {
   const auto run = [=](std::size_t at, std::size_t used) __attribute__((always_inline)) {
     std::tuple<PackedArgument<A>...> packed, results;
     [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
       (std::get<i>(packed).load(samples + at, used), ...);
-      evaluate<P, WantArguments<>, false>({{std::get<i>(packed).numbers...}},
-                                          {{std::get<i>(results).numbers...}}, nullptr);
-      (std::get<i>(results).store(gradients + at, used), ...);
+      evaluate<P, Want, false>({{std::get<i>(packed).numbers...}}, {{std::get<i>(results).numbers...}},
+                               nullptr);
+      ((Want::wants(i, 0) ? std::get<i>(results).store(gradients + at, used) : void()), ...);
     }
     (std::index_sequence_for<A...>{});
   };

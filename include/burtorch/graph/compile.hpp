@@ -107,11 +107,16 @@ template <class F> class Compiled {
   }
 
   /// The gradients of many samples, a pack of them at a time. First a list for every argument, then a list for every
-  /// gradient: `f.gradBatch(as, bs, das, dbs)`. A list is anything contiguous: vector, array, span.
-  template <class... L> void gradBatch(L&&... lists) const {
-    static_assert(sizeof...(L) % 2 == 0,
+  /// gradient: `f.gradBatch(as, bs, das, dbs)`, or of the named arguments only: `f.gradBatch<1>(as, bs, dbs)`. A list is
+  /// anything contiguous: vector, array, span.
+  template <std::size_t... wanted, class... L> void gradBatch(L&&... lists) const {
+    constexpr std::size_t gradients = sizeof...(wanted) == 0 ? sizeof...(L) / 2 : sizeof...(wanted);
+    constexpr std::size_t arguments = sizeof...(L) - gradients;
+    static_assert((sizeof...(wanted) > 0 || sizeof...(L) % 2 == 0) && ((wanted < arguments) && ...),
                   "gradBatch takes a list for every argument, then one for every gradient");
-    gradBatchOf(std::make_index_sequence<sizeof...(L) / 2>{}, std::tuple(graph::asSpan(lists)...));
+    gradBatchOf<graph::WantArguments<wanted...>>(graph::WantedOrAll<arguments, wanted...>{},
+                                                 std::make_index_sequence<arguments>{},
+                                                 std::tuple(graph::asSpan(lists)...));
   }
   /// The sums over samples of f(parameters, sample...) and of its gradient with respect to the parameters.
   template <class A, class... L> auto valueAndGradSum(const A& parameters, const L&... samples) const {
@@ -192,17 +197,22 @@ template <class F> class Compiled {
     return product;
   }
 
-  template <std::size_t... i, class Spans>
-  void gradBatchOf(std::index_sequence<i...>, const Spans& spans) const {
-    constexpr std::size_t n = sizeof...(i);
+  template <class Want, std::size_t... wanted, std::size_t... i, class Spans>
+  void gradBatchOf(std::index_sequence<wanted...>, std::index_sequence<i...>, const Spans& spans) const {
     using P = ProgramOf<Pack<ScalarOf<typename std::tuple_element_t<i, Spans>::value_type...>>,
                         typename std::tuple_element_t<i, Spans>::value_type...>;
     requireOneOutput<P>();
     const std::size_t count = std::get<0>(spans).size();
-    (graph::requireSamples(count, std::get<i>(spans).size()), ...);
-    (graph::requireSamples(count, std::get<n + i>(spans).size()), ...);
-    graph::gradBatch<P, typename std::tuple_element_t<i, Spans>::value_type...>(
-        count, std::get<i>(spans).data()..., std::get<n + i>(spans).data()...);
+    std::apply([&](const auto&... list) { (graph::requireSamples(count, list.size()), ...); }, spans);
+    const auto gradientOf = [&]<std::size_t argument>(std::index_sequence<argument>) {
+      constexpr std::size_t position = graph::positionOf<argument, wanted...>;
+      if constexpr (position == sizeof...(wanted))
+        return static_cast<typename std::tuple_element_t<argument, Spans>::value_type*>(nullptr);
+      else
+        return std::get<sizeof...(i) + position>(spans).data();
+    };
+    graph::gradBatch<P, Want, typename std::tuple_element_t<i, Spans>::value_type...>(
+        count, std::get<i>(spans).data()..., gradientOf(std::index_sequence<i>{})...);
   }
 };
 
