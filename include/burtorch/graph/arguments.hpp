@@ -115,7 +115,7 @@ template <class... A> constexpr auto flatten(const A&... x) {
   using T = typename Arguments<A...>::T;
   std::array<T, (Shape<NormalOf<A>>::count + ...)> flat{};
   T* next = flat.data();
-  ((Shape<NormalOf<A>>::template flatten<T>(x, next), next += Shape<NormalOf<A>>::count), ...);
+  ((Shape<NormalOf<A>>::template flatten<T>(normal(x), next), next += Shape<NormalOf<A>>::count), ...);
   return flat;
 }
 

@@ -40,14 +40,15 @@ template <class F> class Compiled {
     using T = ScalarOf<A...>;
     using P = ProgramOf<T, A...>;
     T outputs[P::outputCount];
-    graph::evaluate<P, graph::WantNothing, true>({{graph::Flat<graph::NormalOf<A>>(x).data()...}}, {},
-                                                 outputs);
+    graph::evaluate<P, graph::WantNothing, true>(
+        {{graph::Flat<graph::NormalOf<A>>(graph::normal(x)).data()...}}, {}, outputs);
     return P::Result::template make<T>(outputs);
   }
 
   /// The gradient with respect to all arguments, or to those named: `f.grad<0>(a, b)`. For one argument it looks like
   /// that argument; for several numbers it is an array, otherwise a tuple.
   template <std::size_t... wanted, class... A> BURTORCH_INLINE constexpr auto grad(const A&... x) const {
+    requireArguments<sizeof...(A), wanted...>();
     typename For<wanted...>::template Gradients<A...>::Type gradient;
     evaluate<false, wanted...>(gradient, static_cast<ScalarOf<A...>*>(nullptr), x...);
     return gradient;
@@ -55,6 +56,7 @@ template <class F> class Compiled {
   /// {value, gradient}
   template <std::size_t... wanted, class... A>
   BURTORCH_INLINE constexpr auto valueAndGrad(const A&... x) const {
+    requireArguments<sizeof...(A), wanted...>();
     using T = ScalarOf<A...>;
     ValueAndGrad<T, typename For<wanted...>::template Gradients<A...>::Type> result;
     evaluate<true, wanted...>(result.gradient, &result.value, x...);
@@ -70,7 +72,8 @@ template <class F> class Compiled {
     T all[static_cast<std::size_t>(P::inputCount)];
     [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
       graph::evaluate<P, graph::WantInputs<inputs...>, false>(
-          {{graph::Flat<graph::NormalOf<A>>(x).data()...}}, {{all + P::argumentStart[i]...}}, nullptr);
+          {{graph::Flat<graph::NormalOf<A>>(graph::normal(x)).data()...}}, {{all + P::argumentStart[i]...}},
+          nullptr);
     }
     (std::index_sequence_for<A...>{});
     if constexpr (sizeof...(inputs) == 1)
@@ -124,13 +127,16 @@ template <class F> class Compiled {
     using P = ProgramOf<Pack<T>, A, typename decltype(graph::asSpan(samples))::value_type...>;
     requireOneOutput<P>();
     ValueAndGrad<T, graph::NormalOf<A>> result;
-    result.value = graph::sumBatch<P>(graph::Flat<graph::NormalOf<A>>(parameters).data(), result.gradient,
-                                      graph::asSpan(samples)...);
+    result.value = graph::sumBatch<P>(graph::Flat<graph::NormalOf<A>>(graph::normal(parameters)).data(),
+                                      result.gradient, graph::asSpan(samples)...);
     return result;
   }
 
  private:
-  template <class P> static consteval void requireOneOutput() {
+  template <std::size_t count, std::size_t... wanted> static constexpr void requireArguments() {
+    static_assert(((wanted < count) && ...), "grad: there is no such argument");
+  }
+  template <class P> static constexpr void requireOneOutput() {
     static_assert(P::Result::isSingle, "a function of several outputs has a Jacobian: use jacobian(x...)");
   }
 
@@ -138,11 +144,11 @@ template <class F> class Compiled {
   BURTORCH_INLINE constexpr void evaluate(G& gradient, T* value, const A&... x) const {
     using P = ProgramOf<T, A...>;
     requireOneOutput<P>();
-    static_assert(((wanted < sizeof...(A)) && ...), "grad: there is no such argument");
     typename For<wanted...>::template Gradients<A...> gradients;
     [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
       graph::evaluate<P, graph::WantArguments<wanted...>, wantsValue>(
-          {{graph::Flat<graph::NormalOf<A>>(x).data()...}}, {{gradients.template at<i>(gradient)...}}, value);
+          {{graph::Flat<graph::NormalOf<A>>(graph::normal(x)).data()...}},
+          {{gradients.template at<i>(gradient)...}}, value);
     }
     (std::index_sequence_for<A...>{});
     gradients.finish(gradient);
@@ -156,8 +162,8 @@ template <class F> class Compiled {
     using Row = graph::GradientShape<T, graph::NormalOf<A>...>;
     T flat[sizeof...(rows)][static_cast<std::size_t>(P::inputCount)];
     graph::withMemory<P, Plan>(
-        {{graph::Flat<graph::NormalOf<A>>(x).data()...}}, [&](graph::Memory<P> memory) __attribute__((
-                                                              always_inline)) {
+        {{graph::Flat<graph::NormalOf<A>>(graph::normal(x)).data()...}},
+        [&](graph::Memory<P> memory) __attribute__((always_inline)) {
           graph::Evaluate<P>::template forward<Plan>(memory);
           const auto row = [&]<std::size_t r>(std::index_sequence<r>) __attribute__((always_inline)) {
             memory.gradients = {{flat[r] + P::argumentStart[i]...}};

@@ -56,7 +56,16 @@ template <template <class> class S, std::floating_point T> struct Shape<S<T>> {
   template <class X> static constexpr S<X> make(const X* flat) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmissing-braces"
-    return [flat]<std::size_t... i>(std::index_sequence<i...>) { return S<X>{flat[i]...}; }
+    return [flat]<std::size_t... i>(std::index_sequence<i...>) {
+      constexpr bool isMadeOfNumbers = requires { S<X>{flat[i]...}; };
+      static_assert(
+          isMadeOfNumbers,
+          "a struct argument of a compile-time graph holds numbers of its number type and nothing else");
+      if constexpr (isMadeOfNumbers)
+        return S<X>{flat[i]...};
+      else
+        return S<X>{};
+    }
     (std::make_index_sequence<count>{});
 #pragma GCC diagnostic pop
   }
@@ -73,5 +82,7 @@ template <template <class> class S, std::floating_point T> struct Shape<S<T>> {
 template <class A> struct Normal { using Type = A; };
 template <std::integral A> struct Normal<A> { using Type = double; };
 template <class A> using NormalOf = typename Normal<std::remove_cvref_t<A>>::Type;
+template <class A> constexpr const A& normal(const A& argument) { return argument; }
+template <std::integral A> constexpr double normal(const A& argument) { return static_cast<double>(argument); }
 
 }  // namespace burtorch::graph

@@ -192,6 +192,10 @@ template <class T> constexpr Symbol<T> select(Condition<T> condition, Symbol<T> 
   return {trace, trace.append({.op = graph::GraphOps::indexOf<graph::Select>(), .a = c, .b = x, .c = y})};
 }
 
+template <class T, Plain N, Plain M> constexpr Symbol<T> select(Condition<T> condition, N a, M b) {
+  return select(condition, Symbol<T>(a), Symbol<T>(b));
+}
+
 /// How operators act on symbols: they append a step. On constants they compute.
 template <class T> struct Mode<Symbol<T>> {
   using Scalar = T;
