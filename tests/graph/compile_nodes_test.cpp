@@ -1,5 +1,6 @@
 // compile(f) of graphs with constants, with an output that is no operator, an input that is not used, a number that is
 // used twice.
+// label: full
 #include <gtest/gtest.h>
 
 #include <array>

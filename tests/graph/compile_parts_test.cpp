@@ -1,4 +1,5 @@
 // compile(f): at compile time, parts of a gradient, loops.
+// label: full
 #include <gtest/gtest.h>
 
 #include <array>

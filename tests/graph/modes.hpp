@@ -14,7 +14,9 @@
 #include <burtorch/burtorch.hpp>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace modes {
@@ -67,26 +69,28 @@ template <class T> struct Outcome {
   std::vector<T> gradient;
 };
 
-/// On a tape: `record(handles)` forward, then backward.
-template <class T, class Record> Outcome<T> recordAndSweep(const std::vector<T>& flat, Record record) {
+/// On a tape: output `row` of what `record` makes of the leaves, then backward from there. A pointer, because what is
+/// compiled for every function should be little.
+template <class T> using Record = burtorch::Value<T> (*)(const burtorch::Value<T>* leaves, std::size_t row);
+template <class T>
+Outcome<T> recordAndSweep(const std::vector<T>& flat, Record<T> record, std::size_t row = 0) {
   burtorch::Tape<T> tape;
   burtorch::CurrentTape here(tape);
   const auto leaves = tape.leaves(std::span<const T>(flat));
   std::vector<burtorch::Value<T>> handles;
   for (std::size_t i = 0; i < flat.size(); ++i) handles.push_back(leaves[i]);
-  const burtorch::Value<T> result = record(handles.data());
+  const burtorch::Value<T> result = record(handles.data(), row);
   backward(result);
   Outcome<T> outcome{result.dataCopy(), {}};
   for (const auto& handle : handles) outcome.gradient.push_back(handle.gradCopy());
   return outcome;
 }
-template <class T> using Record = burtorch::Value<T> (*)(const burtorch::Value<T>*);
 template <class F, class... A> Outcome<ScalarOf<A...>> eager(F, const A&... x) {
   using T = ScalarOf<A...>;
-  const Record<T> record = [](const burtorch::Value<T>* at) -> burtorch::Value<T> {
-    return callWith<A...>(F{}, at);
-  };
-  return recordAndSweep(flatten(x...), record);
+  return recordAndSweep<T>(flatten(x...),
+                           [](const burtorch::Value<T>* at, std::size_t) -> burtorch::Value<T> {
+                             return callWith<A...>(F{}, at);
+                           });
 }
 
 /// With dual numbers: `run(duals)` once for every input.
@@ -143,9 +147,28 @@ template <class T> void expectPlain(T plain, T want) {
   EXPECT_TRUE(areSameBits(plain, want)) << "plain: " << plain << " instead of " << want;
 }
 
+template <class T> void expectSameRow(std::vector<T> gradient, const Outcome<T>& want, std::size_t row) {
+  SCOPED_TRACE(testing::Message() << "output " << row);
+  expectSame({want.value, std::move(gradient)}, want);
+}
+
 /// That the graph agrees with the tape.
 template <class F, class... A> void expectLikeEager(F f, const A&... x) {
   expectSame(compiled(f, x...), eager(f, x...));
+}
+
+/// That the rows of the Jacobian of a function of several outputs agree with a sweep from each of them.
+template <class F, class... A> void expectJacobianLikeEager(F, const A&... x) {
+  using T = ScalarOf<A...>;
+  const auto flat = flatten(x...);
+  const auto jacobian =
+      callWith<A...>([](const auto&... at) { return burtorch::Compiled<F>{}.jacobian(at...); }, flat.data());
+  for (std::size_t row = 0; row < jacobian.size(); ++row) {
+    const Record<T> record = [](const burtorch::Value<T>* at, std::size_t i) {
+      return callWith<A...>(F{}, at)[i];
+    };
+    expectSameRow(flattenGradient<T>(jacobian[row]), recordAndSweep(flat, record, row), row);
+  }
 }
 
 /// That all modes agree: the graph in its forms, the tape, plain numbers, dual numbers. Plain floats are compared where

@@ -1,4 +1,5 @@
 // Threaded code computes what the tape computes: random graphs, recorded once, replayed with other numbers.
+// label: full
 #include "burtorch/graph/threaded.hpp"
 
 #include <gtest/gtest.h>

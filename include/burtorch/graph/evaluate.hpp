@@ -278,7 +278,12 @@ template <class P> class Evaluate {
       for (Id id = step.result; id < step.result + step.count; ++id)
         isReached = isReached || memory.isReached[id];
       if constexpr (std::is_same_v<Mask, bool>)
-        if (!isReached) return;
+        if (!isReached) {
+          // Others add to the gradient of the bias, and count on this to be the first.
+          if constexpr (Plan::isActiveIn(flow, step.c))
+            add<P::gradientPlaceOf(step.c).home, flow.isFirstC[k]>(memory, P::gradientPlaceOf(step.c), T{0});
+          return;
+        }
       g = select(isReached, g, T{0});
       const auto reach = [&](Id id) { memory.isReached[id] = memory.isReached[id] || isReached; };
       for (std::size_t list = 0; list < P::listsOf(step); ++list)

@@ -107,6 +107,7 @@ template <class P, class Want, bool wantsValue, std::size_t... rows> class Plan 
   static constexpr Flow flowOf(Id output) {
     Flow flow;
     Numbers isReached{}, isAlways{}, hasGradient{};
+    output = wholeOf(output);
     isReached[at(output)] = isAlways[at(output)] = hasGradient[at(output)] = true;
     for (std::size_t k = P::stepCount; k-- > 0;) {
       const auto& step = P::steps[k];
@@ -146,6 +147,12 @@ template <class P, class Want, bool wantsValue, std::size_t... rows> class Plan 
       settle(first, P::layout.use[a] == ArgumentUse::inPlace ? first + 1 : P::argumentStart[a + 1]);
     }
     settle(P::inputCount, P::numberCount);
+    // The results of a block are computed together: it is sure if one of them is.
+    for (const auto& step : P::steps)
+      if (step.count > 1)
+        for (std::int32_t i = 0; i < step.count; ++i)
+          flow.isConditional[at(step.result + i)] =
+              anyResult(flow.isActive, step) && !anyResult(isAlways, step);
     return flow;
   }
 

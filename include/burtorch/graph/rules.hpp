@@ -139,15 +139,15 @@ template <class T> struct UserRules {
 template <class Op, class T> consteval UserRules<T> rulesOf() {
   UserRules<T> rules{.arity = Op::arity, .name = Op::name};
   if constexpr (Op::arity == Arity::unary) {
-    rules.unary = [](const T& x) -> T { return Op::value(x); };
+    rules.unary = [](const T& x) -> T { return apply<Op>(x); };
     rules.unarySlope = [](const T& g, const T& x, const T& y) -> T { return Op::slope(g, x, y); };
   } else if constexpr (Op::arity == Arity::constant) {
-    rules.constant = [](const T& x, PlainOf<T> c) -> T { return Op::value(x, c); };
+    rules.constant = [](const T& x, PlainOf<T> c) -> T { return applyConstant<Op>(x, c); };
     rules.constantSlope = [](const T& g, const T& x, PlainOf<T> c, const T& y) -> T {
       return Op::slope(g, x, c, y);
     };
   } else if constexpr (Op::arity == Arity::binary) {
-    rules.binary = [](const T& x, const T& y) -> T { return Op::value(x, y); };
+    rules.binary = [](const T& x, const T& y) -> T { return apply<Op>(x, y); };
     rules.slopeX = [](const T& g, const T& x, const T& y, const T& z) -> T { return Op::slopeX(g, x, y, z); };
     rules.slopeY = [](const T& g, const T& x, const T& y, const T& z) -> T { return Op::slopeY(g, x, y, z); };
   } else if constexpr (Op::arity == Arity::varying) {

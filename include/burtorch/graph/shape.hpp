@@ -83,6 +83,8 @@ template <class A> struct Normal { using Type = A; };
 template <std::integral A> struct Normal<A> { using Type = double; };
 template <class A> using NormalOf = typename Normal<std::remove_cvref_t<A>>::Type;
 template <class A> constexpr const A& normal(const A& argument) { return argument; }
-template <std::integral A> constexpr double normal(const A& argument) { return static_cast<double>(argument); }
+template <std::integral A> constexpr double normal(const A& argument) {
+  return static_cast<double>(argument);
+}
 
 }  // namespace burtorch::graph

@@ -1,0 +1,218 @@
+// Packs beyond single operators: every number as a constant, operators with all kinds of constants, dual numbers of packs,
+// lists of packs. Every lane has the bits of the same computation on its number alone, whatever its neighbours are.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <burtorch/burtorch.hpp>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace burtorch {
+namespace {
+
+template <class T> class Packs : public testing::Test {};
+using Scalars = testing::Types<double, float>;
+struct ScalarName {
+  template <class T> static std::string GetName(int) { return sizeof(T) == 8 ? "fp64" : "fp32"; }
+};
+TYPED_TEST_SUITE(Packs, Scalars, ScalarName);
+
+template <class T> bool areSameBits(T x, T y) {
+  return (std::isnan(x) && std::isnan(y)) || (x == y && std::signbit(x) == std::signbit(y));
+}
+
+/// Generic numbers, zeros, denormals, the ends of the range, infinities and NaN; a whole number of packs.
+template <class T> const std::vector<T>& numbers() {
+  using Limits = std::numeric_limits<T>;
+  static const std::vector<T> all = [] {
+    std::vector<T> list{T(-2.3),
+                        T(-0.4),
+                        T(0.3),
+                        T(0.7),
+                        T(1.9),
+                        T{1},
+                        T{-1},
+                        T{0},
+                        T{-0.0},
+                        Limits::denorm_min(),
+                        -Limits::denorm_min(),
+                        Limits::infinity(),
+                        -Limits::infinity(),
+                        Limits::quiet_NaN(),
+                        Limits::min(),
+                        T(-1e-20),
+                        T(1e20),
+                        Limits::max(),
+                        -Limits::max(),
+                        T(88.7)};
+    while (list.size() % Pack<T>::count != 0) list.push_back(T(0.55));
+    return list;
+  }();
+  return all;
+}
+
+/// Calls `check(x, y)` with packs of all pairs of numbers; neighbours in y are not neighbours in x.
+template <class T, class Check> void forEachPack(Check check) {
+  const auto& all = numbers<T>();
+  for (std::size_t shift = 0; shift < all.size(); ++shift)
+    for (std::size_t first = 0; first < all.size(); first += Pack<T>::count) {
+      Pack<T> y;
+      for (std::size_t i = 0; i < Pack<T>::count; ++i) y.set(i, all[(first + 7 * i + shift) % all.size()]);
+      check(Pack<T>::load(all.data() + first), y);
+    }
+}
+/// Each lane of `packed(x, y)` against `alone(x, y)` of that lane's numbers.
+template <class T, class Packed, class Alone> void expectLanes(Packed packed, Alone alone) {
+  forEachPack<T>([&](const Pack<T>& x, const Pack<T>& y) {
+    const Pack<T> got = packed(x, y);
+    for (std::size_t i = 0; i < Pack<T>::count; ++i) {
+      const T want = alone(x[i], y[i]);
+      EXPECT_TRUE(areSameBits(got[i], want))
+          << "at " << x[i] << ", " << y[i] << ": " << got[i] << " instead of " << want;
+    }
+  });
+}
+/// The same function of packs and of numbers.
+template <class T, class F> void expectSame(F f) { expectLanes<T>(f, f); }
+
+// ---- what a pack is ----
+
+TYPED_TEST(Packs, ANumberFillsAllLanes) {
+  using T = TypeParam;
+  for (const T number : numbers<T>())
+    for (std::size_t i = 0; i < Pack<T>::count; ++i)
+      EXPECT_TRUE(areSameBits(Pack<T>(number)[i], number)) << number;
+  EXPECT_EQ(Pack<T>(3)[1], T{3});
+  EXPECT_EQ(Pack<T>(0.25)[0], T{0.25});
+}
+TYPED_TEST(Packs, SetChangesOneLane) {
+  using T = TypeParam;
+  Pack<T> pack(T(1.5));
+  pack.set(1, T(-2.5));
+  for (std::size_t i = 0; i < Pack<T>::count; ++i) EXPECT_EQ(pack[i], i == 1 ? T(-2.5) : T(1.5));
+}
+TYPED_TEST(Packs, MayBeWiderThanARegister) {
+  using T = TypeParam;
+  using Wide = Pack<T, 32 / sizeof(T)>;
+  const T from[] = {T(0.5), T(1.5), T(2.5), T(3.5), T(-4.5), T(-5.5), T(6.5), T(7.5)};
+  const Wide wide = exp(Wide::load(from)) * Wide(T(0.3));
+  for (std::size_t i = 0; i < Wide::count; ++i) {
+    const volatile T x = from[i];
+    EXPECT_EQ(wide[i], std::exp(T{x}) * T(0.3));
+  }
+}
+TYPED_TEST(Packs, SumOfLanesGoesInOrder) {
+  using T = TypeParam;
+  Pack<T> pack(T(0.1));
+  pack.set(0, T(1e7));
+  T all = pack[0];
+  for (std::size_t i = 1; i < Pack<T>::count; ++i) all += pack[i];
+  EXPECT_EQ(sumOfLanes(pack), all);
+  EXPECT_EQ(sumOfLanes(pack, 1), T(1e7));
+  EXPECT_EQ(sumOfLanes(pack, 2), T(1e7) + T(0.1));
+}
+
+TYPED_TEST(Packs, AnyLane) {
+  using T = TypeParam;
+  Pack<T> pack(T(0.5));
+  EXPECT_FALSE(any(pack > Pack<T>(1)));
+  EXPECT_TRUE(any(pack < Pack<T>(1)));
+  pack.set(Pack<T>::count - 1, T(1.5));
+  EXPECT_TRUE(any(pack > Pack<T>(1)));
+}
+TYPED_TEST(Packs, TraitsLookAtAllLanes) {
+  using T = TypeParam;
+  using Traits = ScalarTraits<Pack<T>>;
+  for (std::size_t lane = 0; lane < Pack<T>::count; ++lane) {
+    Pack<T> pack(T(0));
+    EXPECT_TRUE(Traits::isZero(pack));
+    EXPECT_FALSE(Traits::isNan(pack));
+    pack.set(lane, T(0.5));
+    EXPECT_FALSE(Traits::isZero(pack));
+    EXPECT_TRUE(Traits::isFinite(pack));
+    pack.set(lane, std::numeric_limits<T>::infinity());
+    EXPECT_FALSE(Traits::isFinite(pack));
+    EXPECT_FALSE(Traits::isNan(pack));
+    pack.set(lane, std::numeric_limits<T>::quiet_NaN());
+    EXPECT_TRUE(Traits::isNan(pack));
+    EXPECT_TRUE(Traits::isNan(Pack<T>(T(1)), pack));
+    EXPECT_FALSE(Traits::isFinite(pack));
+  }
+}
+
+// ---- operators ----
+
+constexpr double constants[] = {1.7, -2.3, 0.5, -0.5, 2.0, 3.0, 0.0, -0.0, -1.0};
+
+TYPED_TEST(Packs, OperatorsWithConstants) {
+  OpList::forEach([]<class Op>() {
+    SCOPED_TRACE(std::string(Op::name));
+    if constexpr (Op::arity == Arity::constant)
+      for (const double constant : constants) {
+        SCOPED_TRACE(constant);
+        const auto c = static_cast<TypeParam>(constant);
+        expectSame<TypeParam>([c](auto x, auto) { return applyConstant<Op>(x, c); });
+        expectSame<TypeParam>([c](auto x, auto g) { return Op::slope(g, x, c, applyConstant<Op>(x, c)); });
+      }
+  });
+}
+
+/// Dual numbers of packs are what a batch of Hessians would carry: value and tangent of each lane.
+template <class T, class Op> void testDual() {
+  SCOPED_TRACE(std::string(Op::name));
+  const auto run = [](auto x, auto g) {
+    using X = decltype(x);
+    const Dual<X> dual(x, g);
+    if constexpr (Op::arity == Arity::unary)
+      return apply<Op>(dual);
+    else if constexpr (Op::arity == Arity::binary)
+      return apply<Op>(dual, Dual<X>(g, X(T(0.7))));
+    else
+      return applyConstant<Op>(dual, 1.7);
+  };
+  forEachPack<T>([run](const Pack<T>& x, const Pack<T>& g) {
+    const Dual<Pack<T>> got = run(x, g);
+    for (std::size_t i = 0; i < Pack<T>::count; ++i) {
+      const Dual<T> want = run(x[i], g[i]);
+      EXPECT_TRUE(areSameBits(got.value[i], want.value) && areSameBits(got.tangent[i], want.tangent))
+          << "at " << x[i] << ", " << g[i] << ": " << got.value[i] << ", " << got.tangent[i] << " instead of "
+          << want.value << ", " << want.tangent;
+    }
+  });
+}
+TYPED_TEST(Packs, DualNumbersOfThem) {
+  OpList::forEach([]<class Op>() {
+    if constexpr (Op::arity == Arity::unary || Op::arity == Arity::binary || Op::arity == Arity::constant)
+      testDual<TypeParam, Op>();
+  });
+}
+TYPED_TEST(Packs, DualNumbersOfThemCompareAndChoose) {
+  using T = TypeParam;
+  expectSame<T>([](auto x, auto y) {
+    const Dual<decltype(x)> a(x, y), b(y, x);
+    return select(a < b, a * b, a - b).tangent;
+  });
+}
+
+/// Sums over lists of packs have in every lane the bits of the sum of that lane's numbers.
+TYPED_TEST(Packs, SumsOfLists) {
+  using T = TypeParam;
+  for (const std::size_t count : {1u, 7u, 16u, 17u, 33u, 100u}) {
+    std::vector<Pack<T>> packs(count);
+    for (std::size_t k = 0; k < count; ++k)
+      for (std::size_t i = 0; i < Pack<T>::count; ++i)
+        packs[k].set(i, static_cast<T>(std::sin(static_cast<double>(k * 13 + i))));
+    const Pack<T> sum = reduceSum(packs), exponentials = logSumExp(packs);
+    for (std::size_t i = 0; i < Pack<T>::count; ++i) {
+      std::vector<T> alone;
+      for (const auto& pack : packs) alone.push_back(pack[i]);
+      EXPECT_EQ(sum[i], reduceSum(alone)) << count;
+      EXPECT_EQ(exponentials[i], logSumExp(alone)) << count;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace burtorch

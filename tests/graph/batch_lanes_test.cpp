@@ -1,0 +1,181 @@
+// Batches of a compile-time graph whose lanes go different ways: other choices, poles, infinities and NaN in one lane,
+// every container, graphs too large to inline. Every sample has the bits that it has alone.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <burtorch/burtorch.hpp>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/modes.hpp"
+#include "reference/error_sentence.hpp"
+
+namespace burtorch {
+namespace {
+
+using modes::areSameBits;
+
+template <class T> class BatchLanes : public testing::Test {};
+using Scalars = testing::Types<double, float>;
+struct ScalarName {
+  template <class T> static std::string GetName(int) { return sizeof(T) == 8 ? "fp64" : "fp32"; }
+};
+TYPED_TEST_SUITE(BatchLanes, Scalars, ScalarName);
+
+/// `count` numbers from a list that has everything, so that neighbours in a pack have nothing in common.
+template <class T> std::vector<T> numbers(std::size_t count, std::size_t shift) {
+  using Limits = std::numeric_limits<T>;
+  const T all[] = {T(0.7),
+                   T(-0.4),
+                   T{0},
+                   Limits::infinity(),
+                   T(1.9),
+                   T{-0.0},
+                   T(-2.3),
+                   T(1e20),
+                   Limits::quiet_NaN(),
+                   T(0.3),
+                   -Limits::infinity(),
+                   T(0.5),
+                   T(-1e-20)};
+  std::vector<T> list;
+  for (std::size_t i = 0; i < count; ++i) list.push_back(all[(i * 5 + shift) % std::size(all)]);
+  return list;
+}
+
+/// Every sample of two numbers against the same sample alone, for all lengths of the tail; nothing behind them changes.
+template <class T, class F> void expectLikeAlone(F) {
+  constexpr auto f = compile(F{});
+  for (std::size_t count = 0; count <= 4 * Pack<T>::count + 3; ++count) {
+    const auto a = numbers<T>(count, count), b = numbers<T>(count, count * count + 3);
+    std::vector<T> da(count + 3, T{77}), db(count + 3, T{77});
+    f.gradBatch(a, b, std::span(da).first(count), std::span(db).first(count));
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto alone = f.grad(modes::opaque(a[i]), modes::opaque(b[i]));
+      ASSERT_TRUE(areSameBits(da[i], alone[0]) && areSameBits(db[i], alone[1]))
+          << "sample " << i << " of " << count << ", at " << a[i] << ", " << b[i] << ": " << da[i] << ", "
+          << db[i] << " instead of " << alone[0] << ", " << alone[1];
+    }
+    for (std::size_t i = count; i < count + 3; ++i)
+      ASSERT_TRUE(da[i] == 77 && db[i] == 77) << "behind " << count;
+  }
+}
+TYPED_TEST(BatchLanes, Arithmetic) {
+  expectLikeAlone<TypeParam>([](auto a, auto b) { return (a * b - a / b) * (a + 2.0) + (1.5 - b); });
+}
+TYPED_TEST(BatchLanes, Functions) {
+  expectLikeAlone<TypeParam>([](auto a, auto b) { return exp(a) * tanh(b) + softplus(a) * sigmoid(b); });
+}
+TYPED_TEST(BatchLanes, Kinks) {
+  expectLikeAlone<TypeParam>([](auto a, auto b) { return relu(a) * abs(b) + max(a, b) * min(a, 0.5); });
+}
+TYPED_TEST(BatchLanes, Choices) {
+  expectLikeAlone<TypeParam>([](auto a, auto b) {
+    return select(a < b && !(b > 1.0), a * b, select(a == 0.0 || b != b, b, a / b)) * a;
+  });
+}
+TYPED_TEST(BatchLanes, PolesOnTheSideNotChosen) {
+  expectLikeAlone<TypeParam>([](auto a, auto b) { return select(a > 0.0, sqrt(a) * log(a), b) * b; });
+}
+TYPED_TEST(BatchLanes, Lists) {
+  expectLikeAlone<TypeParam>([](auto a, auto b) {
+    return logSumExp(std::array{a, b, a * b}) + innerProduct(std::array{a, b}, std::array{b, b});
+  });
+}
+TYPED_TEST(BatchLanes, ListsOnTheSideNotChosen) {
+  expectLikeAlone<TypeParam>([](auto a, auto b) {
+    return select(a > 0.0, innerProduct(std::array{1.0 / a, b}, std::array{b, a}), b * b);
+  });
+}
+TYPED_TEST(BatchLanes, BlocksOnTheSideNotChosen) {
+  expectLikeAlone<TypeParam>([](auto a, auto b) {
+    const auto product = reduceMul(std::array{log(a), b, a});
+    return select(a > 0.0, product, b * b);
+  });
+}
+TYPED_TEST(BatchLanes, Constants) {
+  expectLikeAlone<TypeParam>([](auto a, auto b) {
+    using X = decltype(a);
+    return a * X(0.5f) + X(1.75f) / b - X(2.5f) * (a * b);
+  });
+}
+TYPED_TEST(BatchLanes, TheConstantMinusZero) {
+  expectLikeAlone<TypeParam>([](auto a, auto b) { return b * (decltype(a)(-0.0f) / a); });
+}
+TYPED_TEST(BatchLanes, MoreStepsThanAreInlined) {
+  expectLikeAlone<TypeParam>([](auto a, auto b) {
+    for (int i = 0; i < 70; ++i) a = a * b + 0.25;
+    return a;
+  });
+}
+
+// ---- containers ----
+
+constexpr auto product = compile([](auto a, auto b) { return a * a * b; });
+
+TEST(BatchContainers, AnythingContiguous) {
+  const std::vector<double> a{1.5, -2.5, 4.0, 0.5, 3.0};
+  std::array<double, 5> b{2.0, 0.25, -1.5, 8.0, 0.75};
+  double da[5];
+  std::vector<double> db(5);
+  product.gradBatch(std::span(a), b, da, std::span(db));
+  for (std::size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(da[i], 2 * a[i] * b[i]);
+    EXPECT_EQ(db[i], a[i] * a[i]);
+  }
+}
+TEST(BatchContainers, GradientsMayReplaceTheSamples) {
+  std::vector<double> a{1.5, -2.5, 4.0, 0.5, 3.0}, b{2.0, 0.25, -1.5, 8.0, 0.75};
+  const auto oldA = a, oldB = b;
+  product.gradBatch(a, b, a, b);
+  for (std::size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(a[i], 2 * oldA[i] * oldB[i]);
+    EXPECT_EQ(b[i], oldA[i] * oldA[i]);
+  }
+}
+TEST(BatchContainers, AnErrorChangesNothing) {
+  const std::vector<double> a(5, 1.5), b(4, 2.5);
+  std::vector<double> da(5, 77), db(5, 77);
+  EXPECT_EQ(sentenceOf([&] { product.gradBatch(a, b, da, db); }),
+            "a batch of 5 samples is given a list of 4");
+  EXPECT_EQ(da, std::vector<double>(5, 77));
+  EXPECT_EQ(db, std::vector<double>(5, 77));
+}
+
+template <class X> struct Point { X x, y; };
+template <class X> struct Body {
+  Point<X> at;
+  std::array<X, 3> forces;
+};
+constexpr auto ofBody = compile([](const auto& body, const auto& v) {
+  const auto sum = logSumExp(body.forces);
+  return sum * tanh(body.at.x) + body.at.y * innerProduct(v, v);
+});
+TEST(BatchContainers, SamplesOfSeveralShapes) {
+  for (std::size_t count = 0; count <= 2 * Pack<float>::count + 1; ++count) {
+    std::vector<Body<float>> bodies(count), bodyGradients(count + 1, {{77, 77}, {77, 77, 77}});
+    std::vector<std::array<float, 2>> vs(count), vGradients(count + 1, {77, 77});
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto x = 0.3f * static_cast<float>(i) - 0.9f;
+      bodies[i] = {{x, 1 - x}, {x * x, 0.4f, -x}};
+      vs[i] = {x - 0.5f, 0.7f};
+    }
+    ofBody.gradBatch(bodies, vs, std::span(bodyGradients).first(count), std::span(vGradients).first(count));
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto [body, v] = ofBody.grad(bodies[i], vs[i]);
+      EXPECT_EQ(bodyGradients[i].at.x, body.at.x);
+      EXPECT_EQ(bodyGradients[i].at.y, body.at.y);
+      EXPECT_EQ(bodyGradients[i].forces, body.forces);
+      EXPECT_EQ(vGradients[i], v);
+    }
+    EXPECT_EQ(bodyGradients[count].at.x, 77);
+    EXPECT_EQ(bodyGradients[count].forces[2], 77);
+    EXPECT_EQ(vGradients[count], (std::array{77.0f, 77.0f}));
+  }
+}
+
+}  // namespace
+}  // namespace burtorch

@@ -1,0 +1,227 @@
+// Operators of the user's own in compile-time graphs: of each kind, and with rules that look at any part of what they are
+// offered. What a rule does not look at is not computed, so a rule that looks at it must find it.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <burtorch/burtorch.hpp>
+#include <string_view>
+
+#include "graph/modes.hpp"
+
+namespace mine {
+
+using burtorch::Unread;
+
+// f(x) = x^3 + x in all the ways to write its slope.
+struct Bump : burtorch::UnaryOp {
+  template <class T> static constexpr T value(T x) { return x * x * x + x; }
+};
+struct BumpByX : Bump {
+  static constexpr std::string_view name = "bumpByX";
+  template <class T> static constexpr T slope(T g, T x, Unread) { return g * (x * x * T{3} + T{1}); }
+};
+struct BumpByBoth : Bump {
+  static constexpr std::string_view name = "bumpByBoth";
+  template <class T> static constexpr T slope(T g, T x, T y) { return g * (y / x * T{3} - T{2}); }
+};
+/// exp, whose slope is its value.
+struct Grow : burtorch::UnaryOp {
+  static constexpr std::string_view name = "grow";
+  template <class T> static T value(T x) {
+    using std::exp;
+    return exp(x);
+  }
+  template <class T> static T slope(T g, Unread, T y) { return g * y; }
+};
+struct Double : burtorch::UnaryOp {
+  static constexpr std::string_view name = "double";
+  template <class T> static constexpr T value(T x) { return x + x; }
+  template <class T> static constexpr T slope(T g, Unread, Unread) { return g + g; }
+};
+
+/// The sign, with the slope of x itself: a straight-through estimator, whose slope no formula of the value gives.
+struct Sign : burtorch::UnaryOp {
+  static constexpr std::string_view name = "sign";
+  template <class T> static constexpr T value(T x) {
+    using burtorch::select;
+    return select(x < T{0}, T{-1}, T{1});
+  }
+  template <class T> static constexpr T slope(T g, Unread, Unread) { return g; }
+};
+
+// Each slope of these looks at something else.
+struct Hypotenuse : burtorch::BinaryOp {
+  static constexpr std::string_view name = "hypotenuse";
+  template <class T> static T value(T x, T y) {
+    using std::sqrt;
+    return sqrt(x * x + y * y);
+  }
+  template <class T> static T slopeX(T g, T x, Unread, T z) { return g * (x / z); }
+  template <class T> static T slopeY(T g, Unread, T y, T z) { return g * (y / z); }
+};
+/// x^2 - x y
+struct Saddle : burtorch::BinaryOp {
+  static constexpr std::string_view name = "saddle";
+  template <class T> static constexpr T value(T x, T y) { return x * x - x * y; }
+  template <class T> static constexpr T slopeX(T g, T x, T y, Unread) { return g * (x + x - y); }
+  template <class T> static constexpr T slopeY(T g, T x, Unread, Unread) { return -(g * x); }
+};
+/// 2 x + 3 y
+struct Blend : burtorch::BinaryOp {
+  static constexpr std::string_view name = "blend";
+  template <class T> static constexpr T value(T x, T y) { return x * T{2} + y * T{3}; }
+  template <class T> static constexpr T slopeX(T g, Unread, Unread, Unread) { return g * T{2}; }
+  template <class T> static constexpr T slopeY(T g, Unread, Unread, Unread) { return g * T{3}; }
+};
+
+/// c x^2
+struct Parabola : burtorch::ConstantOp {
+  static constexpr std::string_view name = "parabola";
+  template <class T, class C> static constexpr T value(T x, C c) { return x * x * c; }
+  template <class T, class C> static constexpr T slope(T g, T x, C c, Unread) { return g * (x + x) * c; }
+};
+/// c / x
+struct Under : burtorch::ConstantOp {
+  static constexpr std::string_view name = "under";
+  template <class T, class C> static constexpr T value(T x, C c) { return c / x; }
+  template <class T, class C> static constexpr T slope(T g, Unread, C c, T y) { return -(g * y * y) / c; }
+};
+
+struct RootMeanSquare : burtorch::VaryingOp {
+  static constexpr std::string_view name = "rootMeanSquare";
+  template <class T> static T value(const burtorch::List<T>& xs) {
+    using std::sqrt;
+    return sqrt(burtorch::ops::MeanSquaresVarying::value(xs));
+  }
+  template <class T>
+  static void slope(T g, const burtorch::List<T>& xs, T y, const burtorch::GradientList<T>& gs) {
+    const T scale = g / (y * burtorch::ops::countOf<T>(xs.size()));
+    burtorch::kernels::accumulate(gs, xs, [scale](auto& to, const auto& x) { to = to + scale * x; });
+  }
+};
+
+}  // namespace mine
+
+namespace {
+
+using burtorch::apply;
+using burtorch::applyConstant;
+using burtorch::applyToList;
+using burtorch::compile;
+using modes::expectAllModesAgree;
+
+// The operands and the result are computed for these operators alone: nothing else asks for them.
+TEST(GraphUserOperators, OfOneNumberBySlopeOfX) {
+  constexpr auto f = [](auto x) { return apply<mine::BumpByX>(x * 0.5); };
+  EXPECT_EQ(compile(f).grad(3.0), 0.5 * 7.75);
+  expectAllModesAgree(f, 0.7);
+  expectAllModesAgree(f, 0.7f);
+}
+TEST(GraphUserOperators, OfOneNumberBySlopeOfXAndY) {
+  constexpr auto f = [](auto x) { return apply<mine::BumpByBoth>(x * 0.5); };
+  EXPECT_EQ(compile(f).grad(3.0), 0.5 * 7.75);
+  expectAllModesAgree(f, 0.7);
+}
+TEST(GraphUserOperators, OfOneNumberBySlopeOfY) {
+  constexpr auto f = [](auto x) { return apply<mine::Grow>(x * 0.5); };
+  EXPECT_EQ(compile(f).grad(0.0), 0.5);
+  expectAllModesAgree(f, 0.7);
+  expectAllModesAgree(f, 0.7f);
+}
+TEST(GraphUserOperators, OfOneNumberByAConstantSlope) {
+  constexpr auto f = [](auto x) { return apply<mine::Double>(x * x); };
+  EXPECT_EQ(compile(f).grad(1.5), 6.0);
+  expectAllModesAgree(f, 0.7);
+}
+TEST(GraphUserOperators, OfTwoNumbersByOneOfThemAndTheResult) {
+  constexpr auto f = [](auto x, auto y) { return apply<mine::Hypotenuse>(x * 0.5, y * 2.0); };
+  EXPECT_EQ(compile(f).grad(6.0, 2.0), (std::array{0.3, 1.6}));
+  EXPECT_EQ(compile(f).grad<0>(6.0, 2.0), 0.3);
+  EXPECT_EQ(compile(f).grad<1>(6.0, 2.0), 1.6);
+  expectAllModesAgree(f, 0.7, -0.4);
+  expectAllModesAgree(f, 0.7f, -0.4f);
+}
+TEST(GraphUserOperators, OfTwoNumbersByTheNumbers) {
+  constexpr auto f = [](auto x, auto y) { return apply<mine::Saddle>(x * 0.5, y * 2.0); };
+  EXPECT_EQ(compile(f).grad(3.0, 0.5), (std::array{1.0, -3.0}));
+  EXPECT_EQ(compile(f).grad<0>(3.0, 0.5), 1.0);
+  EXPECT_EQ(compile(f).grad<1>(3.0, 0.5), -3.0);
+  expectAllModesAgree(f, 0.7, -0.4);
+}
+TEST(GraphUserOperators, OfTwoNumbersByNothing) {
+  constexpr auto f = [](auto x, auto y) { return apply<mine::Blend>(x * x, y); };
+  EXPECT_EQ(compile(f).grad(1.5, 0.7), (std::array{6.0, 3.0}));
+  expectAllModesAgree(f, 0.7, -0.4);
+}
+TEST(GraphUserOperators, OfTheSameNumberTwice) {
+  expectAllModesAgree([](auto x) { return apply<mine::Hypotenuse>(x, x); }, 0.7);
+  expectAllModesAgree([](auto x) { return apply<mine::Saddle>(x, x); }, 0.7);
+}
+TEST(GraphUserOperators, OfANumberAndAConstantOfTheNumberType) {
+  expectAllModesAgree([](auto x) { return apply<mine::Saddle>(x, decltype(x)(0.3f)); }, 0.7);
+  expectAllModesAgree([](auto x) { return apply<mine::Saddle>(decltype(x)(0.3f), x); }, 0.7);
+}
+TEST(GraphUserOperators, WithAConstantBySlopeOfX) {
+  constexpr auto f = [](auto x) { return applyConstant<mine::Parabola>(x * 0.5, 1.7); };
+  expectAllModesAgree(f, 0.7);
+  expectAllModesAgree(f, 0.7f);
+}
+TEST(GraphUserOperators, WithAConstantBySlopeOfY) {
+  constexpr auto f = [](auto x) { return applyConstant<mine::Under>(x * 0.5, 1.7); };
+  expectAllModesAgree(f, 0.7);
+  expectAllModesAgree(f, 0.7f);
+}
+TEST(GraphUserOperators, OfAListInPlace) {
+  constexpr auto f = [](const auto& x) { return applyToList<mine::RootMeanSquare>(x); };
+  expectAllModesAgree(f, std::array{0.7, -0.3, 1.2, 0.4, -1.1});
+  expectAllModesAgree(f, std::array{0.7f, -0.3f, 1.2f, 0.4f, -1.1f});
+}
+TEST(GraphUserOperators, OfAListFromEverywhere) {
+  constexpr auto f = [](const auto& x, auto a) {
+    const auto product = a * x[1];
+    return applyToList<mine::RootMeanSquare>(std::array{product, x[0], a, decltype(a)(0.3f), x[0]}) * a;
+  };
+  expectAllModesAgree(f, std::array{0.7, -0.3}, 1.2);
+}
+TEST(GraphUserOperators, OfConstantsAreConstants) {
+  constexpr auto f = compile([](auto x) {
+    using X = decltype(x);
+    return x * apply<mine::BumpByX>(X(2.0)) * apply<mine::Saddle>(X(3.0), X(1.0)) *
+           applyConstant<mine::Under>(X(2.0), 5);
+  });
+  static_assert(f.nodeCount<double> == 6);  // three products and three constants
+  EXPECT_EQ(f.grad(0.7), 10 * 6 * 2.5);
+}
+
+constexpr auto mixture = [](auto a, auto b, auto c) {
+  const auto d = apply<mine::Grow>(a * b);
+  const auto e = apply<mine::Hypotenuse>(d, burtorch::sigmoid(c));
+  const auto f = applyConstant<mine::Parabola>(e + a, 1.7);
+  return applyToList<mine::RootMeanSquare>(std::array{d, e, f, b});
+};
+TEST(GraphUserOperators, AllKindsInOneFunction) { expectAllModesAgree(mixture, 0.7, -0.4, 1.9); }
+TEST(GraphUserOperators, HaveHessians) {
+  const std::array x{0.7, -0.4, 1.9}, v{1.0, -2.0, 0.5};
+  std::array<double, 3> want{};
+  const auto ofSpan = [](auto y) { return mixture(y[0], y[1], y[2]); };
+  burtorch::hessianVector<double>(ofSpan, x, v, want);
+  const auto got = compile(mixture).hvp(x[0], x[1], x[2], v[0], v[1], v[2]);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(got[i], want[i]) << i;
+}
+TEST(GraphUserOperators, HaveHessiansByTheirSlopes) {
+  constexpr auto f = [](auto x) { return sqr(apply<mine::Sign>(x) * 1.5); };
+  const std::array x{0.7}, v{1.0};
+  std::array<double, 1> want{};
+  burtorch::hessianVector<double>([&](auto y) { return f(y[0]); }, x, v, want);
+  EXPECT_EQ(want[0], 4.5);
+  EXPECT_EQ(compile(f).hvp(0.7, 1.0), 4.5);
+}
+TEST(GraphUserOperators, GoThroughBatches) {
+  std::array<double, 7> a{0.7, -0.3, 1.2, 0.4, -1.1, 0.2, 0.9}, b{0.1, 0.5, -0.6, 1.3, 0.8, -0.2, 0.3}, c = b;
+  std::array<double, 7> ga{}, gb{}, gc{};
+  compile(mixture).gradBatch(a, b, c, ga, gb, gc);
+  for (std::size_t i = 0; i < 7; ++i)
+    EXPECT_EQ((std::array{ga[i], gb[i], gc[i]}), compile(mixture).grad(a[i], b[i], c[i])) << "sample " << i;
+}
+
+}  // namespace
