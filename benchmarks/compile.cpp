@@ -39,17 +39,21 @@ bool compileProgram(const std::string& name, double& mb) {
 }  // namespace
 
 std::vector<Row> compile(const Options& options) {
-  const std::pair<const char*, double> programs[] = {
+  struct Case {
+    const char* name;
+    double nodes;
+  };
+  const Case cases[] = {
       {"compile_nothing", 0}, {"compile_tiny", 9}, {"compile_small", 26}, {"compile_moons", 983}};
   std::vector<Row> rows;
-  for (const auto& [name, nodes] : programs) {
+  for (const Case& one : cases) {
     Row row{.experiment = "compile", .system = "burtorch", .mode = "static", .work = "compilation"};
-    if (nodes == 0) row.mode = "include-only";
+    if (one.nodes == 0) row.mode = "include-only";
     double mb = 0;
     bool isOk = true;
-    setTimes(row, timesOf([&] { isOk = compileProgram(name, mb) && isOk; }, options.isQuick ? 1 : 3));
+    setTimes(row, timesOf([&] { isOk = compileProgram(one.name, mb) && isOk; }, options.isQuick ? 1 : 3));
     row.isGradientOk = isOk;
-    row.params = {{"nodes", nodes}};
+    row.params = {{"nodes", one.nodes}};
     row.extra = {{"seconds", row.nsMin / 1e9}, {"peak_mb", mb}};
     if (!rows.empty()) row.extra.push_back({"added_seconds", (row.nsMin - rows[0].nsMin) / 1e9});
     rows.push_back(row);
