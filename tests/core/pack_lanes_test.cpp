@@ -93,16 +93,6 @@ TYPED_TEST(Packs, SetChangesOneLane) {
   pack.set(1, T(-2.5));
   for (std::size_t i = 0; i < Pack<T>::count; ++i) EXPECT_EQ(pack[i], i == 1 ? T(-2.5) : T(1.5));
 }
-TYPED_TEST(Packs, MayBeWiderThanARegister) {
-  using T = TypeParam;
-  using Wide = Pack<T, 32 / sizeof(T)>;
-  const T from[] = {T(0.5), T(1.5), T(2.5), T(3.5), T(-4.5), T(-5.5), T(6.5), T(7.5)};
-  const Wide wide = exp(Wide::load(from)) * Wide(T(0.3));
-  for (std::size_t i = 0; i < Wide::count; ++i) {
-    const volatile T x = from[i];
-    EXPECT_EQ(wide[i], std::exp(T{x}) * T(0.3));
-  }
-}
 TYPED_TEST(Packs, SumOfLanesGoesInOrder) {
   using T = TypeParam;
   Pack<T> pack(T(0.1));

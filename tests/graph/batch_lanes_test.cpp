@@ -1,5 +1,6 @@
 // Batches of a compile-time graph whose lanes go different ways: other choices, poles, infinities and NaN in one lane,
 // every container, graphs too large to inline. Every sample has the bits that it has alone.
+// label: full
 #include <gtest/gtest.h>
 
 #include <array>

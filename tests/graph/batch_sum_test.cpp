@@ -1,5 +1,6 @@
 // valueAndGradSum: the sum over samples of a value and of its gradient with respect to what the samples share. Exact
 // where the numbers are small whole ones; otherwise to 1e-13 of the sum of absolute terms, whatever the order.
+// label: full
 #include <gtest/gtest.h>
 
 #include <array>

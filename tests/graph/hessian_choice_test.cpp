@@ -1,5 +1,6 @@
 // Second derivatives of compile-time graphs with comparisons and choices, against the tape of dual numbers, which
 // branches.
+// label: full
 #include <gtest/gtest.h>
 
 #include <array>

@@ -2,6 +2,7 @@
 // As the scalar of a tape, Value<Dual<T>>, they make the sweep yield Hessian-vector products: see hessianVector.
 #pragma once
 
+#include <compare>
 #include <span>
 #include <type_traits>
 
@@ -22,7 +23,10 @@ template <class T> struct Dual {
   template <Plain N>
   requires(!std::is_same_v<N, T>) constexpr Dual(N number) : value(static_cast<PlainOf<T>>(number)) {}
 
-  // By value. Not <=>: of packs they are one condition for each lane.
+  // By value. Of packs they are one condition for each lane, which <=> cannot say.
+  friend constexpr auto operator<=>(const Dual& x, const Dual& y) requires std::three_way_comparable<T> {
+    return x.value <=> y.value;
+  }
   friend constexpr auto operator==(const Dual& x, const Dual& y) { return x.value == y.value; }
   friend constexpr auto operator!=(const Dual& x, const Dual& y) { return x.value != y.value; }
   friend constexpr auto operator<(const Dual& x, const Dual& y) { return x.value < y.value; }

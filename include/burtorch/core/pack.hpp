@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "ops_binary.hpp"
 
@@ -53,8 +54,10 @@ template <std::floating_point T, std::size_t n = packWidth<T>> struct Pack {
 
   Pack() = default;
   BURTORCH_INLINE constexpr Pack(const Vector& vector) : lanes(vector) {}
-  /// The same number in every lane.
-  template <Plain N> BURTORCH_INLINE constexpr Pack(N number) : lanes(Vector{} + static_cast<T>(number)) {}
+  /// The same number in every lane. Not 0 + number: that loses the sign of -0.
+  template <Plain N>
+  BURTORCH_INLINE constexpr Pack(N number)
+      : lanes(fill(static_cast<T>(number), std::make_index_sequence<n>{})) {}
 
   BURTORCH_INLINE static Pack load(const T* from) {
     Pack pack;
@@ -88,6 +91,12 @@ template <std::floating_point T, std::size_t n = packWidth<T>> struct Pack {
 
   BURTORCH_INLINE friend constexpr Pack select(Mask condition, Pack a, Pack b) {
     return Vector(condition.lanes ? a.lanes : b.lanes);
+  }
+
+ private:
+  template <std::size_t... i>
+  BURTORCH_INLINE static constexpr Vector fill(T number, std::index_sequence<i...>) {
+    return Vector{(static_cast<void>(i), number)...};
   }
 };
 

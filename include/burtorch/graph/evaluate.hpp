@@ -145,6 +145,10 @@ template <class P> class Evaluate {
         store<result.home>(
             memory, result,
             select(load<a.home>(memory, a) != T{0}, load<b.home>(memory, b), load<c.home>(memory, c)));
+      else if constexpr (isCondition<Op> && Op::arity == Arity::unary)  // no slope: not for Mode<Dual>
+        store<result.home>(memory, result, Op::value(load<a.home>(memory, a)));
+      else if constexpr (isCondition<Op>)
+        store<result.home>(memory, result, Op::value(load<a.home>(memory, a), load<b.home>(memory, b)));
       else if constexpr (Op::arity == Arity::unary)
         store<result.home>(memory, result, apply<Op>(load<a.home>(memory, a)));
       else if constexpr (Op::arity == Arity::constant)
