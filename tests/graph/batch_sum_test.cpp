@@ -139,6 +139,17 @@ TEST(BatchSumOf, ChoicesAreMadeForEachSample) {
   EXPECT_EQ(sum.value, 1.5 * 24.75);
   EXPECT_EQ(sum.gradient, 24.75);
 }
+/// Of the two lists of the product only the parameters have gradients; 1 / x[1] is infinite where it is not chosen.
+TEST(BatchSumOf, ChoicesBetweenListsAreMadeForEachSample) {
+  constexpr auto f = compile([](const auto& w, const auto& x) {
+    const auto product = innerProduct(w, std::array{x[0], 1.0 / x[1]});
+    return select(x[1] > 0.0, product, reduceMul(w) * x[0]);
+  });
+  const std::vector<std::array<double, 2>> xs{{2, 4}, {1, 0}, {3, -2}, {-1, 8}, {2, 0}};
+  const auto sum = f.valueAndGradSum(std::array{1.5, -2.0}, xs);
+  EXPECT_EQ(sum.value, 1.5 * 1 - 2 * 0.375 - 3.0 * 6);
+  EXPECT_EQ(sum.gradient, (std::array{1 - 2.0 * 6, 0.375 + 1.5 * 6}));
+}
 TEST(BatchSumOf, SampleListsOfDifferentLengthsIsAnError) {
   constexpr auto f = compile([](auto w, auto x, auto y, auto z) { return w * x * y * z; });
   const std::vector<double> three(3), two(2);

@@ -1,4 +1,4 @@
-// Every operator of lists in a compile-time graph, for lists of many lengths: the bits of the tape.
+// Every operator of one list in a compile-time graph, for lists of many lengths: the bits of the tape.
 // label: full
 #include "graph/list_operators.hpp"
 
@@ -9,7 +9,7 @@ using operators::OfLengths;
 using operators::someNumbers;
 
 template <class Op> class OperatorsOfLists : public testing::Test {};
-using Operators = operators::WithArity<Arity::varying, Arity::pair, Arity::block>;
+using Operators = operators::WithArity<Arity::varying>;
 TYPED_TEST_SUITE(OperatorsOfLists, Operators, operators::OperatorName);
 
 TYPED_TEST(OperatorsOfLists, InDouble) {

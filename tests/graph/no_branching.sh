@@ -88,6 +88,12 @@ constexpr auto f = compile([](auto a) { return a * select(a > 0.0, 1.0, -0.5); }
 double use(double a) { return f.grad(a); }
 END
 
+accepts 'blocks of a thousand numbers' <<'END'
+constexpr auto product = compile([](const auto& x) { return reduceMul(x); });
+constexpr auto probability = compile([](const auto& x) { return softmax(x)[7]; });
+double use(const std::array<double, 1000>& x) { return product.grad(x)[0] + probability.grad(x)[0]; }
+END
+
 # ---- branching on data ----
 
 refuses 'if' 'use select' <<'END'

@@ -39,6 +39,12 @@ struct Double : burtorch::UnaryOp {
   template <class T> static constexpr T slope(T g, Unread, Unread) { return g + g; }
 };
 
+/// x^2, with a rule that leaves the type of each parameter open: none of them is Unread, so all are looked at.
+struct Loose : burtorch::UnaryOp {
+  static constexpr std::string_view name = "loose";
+  template <class T> static constexpr T value(T x) { return x * x; }
+  template <class G, class X, class Y> static constexpr G slope(G g, X x, Y y) { return g * (x + y / x); }
+};
 /// The sign, with the slope of x itself: a straight-through estimator, whose slope no formula of the value gives.
 struct Sign : burtorch::UnaryOp {
   static constexpr std::string_view name = "sign";
@@ -131,6 +137,11 @@ TEST(GraphUserOperators, OfOneNumberBySlopeOfY) {
 TEST(GraphUserOperators, OfOneNumberByAConstantSlope) {
   constexpr auto f = [](auto x) { return apply<mine::Double>(x * x); };
   EXPECT_EQ(compile(f).grad(1.5), 6.0);
+  expectAllModesAgree(f, 0.7);
+}
+TEST(GraphUserOperators, OfOneNumberByASlopeOfOpenTypes) {
+  constexpr auto f = [](auto x) { return apply<mine::Loose>(x * 0.5); };
+  EXPECT_EQ(compile(f).grad(3.0), 1.5);
   expectAllModesAgree(f, 0.7);
 }
 TEST(GraphUserOperators, OfTwoNumbersByOneOfThemAndTheResult) {

@@ -90,12 +90,6 @@ template <class P> class Evaluate {
       to = to + g;
   }
 
-  static constexpr bool hasResultIn(const auto& numbers, const Step<T>& step) {
-    for (Id id = step.result; id < step.result + step.count; ++id)
-      if (numbers[static_cast<std::size_t>(id)]) return true;
-    return false;
-  }
-
   template <std::size_t k, std::size_t list> BURTORCH_INLINE static constexpr ListShape shapeOf() {
     constexpr ListPlan plan = P::layout.lists[k][list];
     return {.form = plan.form,
@@ -125,7 +119,7 @@ template <class P> class Evaluate {
     constexpr Step<T> step = P::steps[k];
     constexpr Where result = P::placeOf(step.result), a = P::placeOf(step.a), b = P::placeOf(step.b),
                     c = P::placeOf(step.c);
-    if constexpr (!hasResultIn(Plan::isNeeded, step) || result.home == Home::constant) {
+    if constexpr (!Plan::anyResult(Plan::isNeeded, step) || result.home == Home::constant) {
       return;
     } else if constexpr (step.user != nullptr) {
       constexpr UserRules<T> rules = *step.user;
@@ -192,7 +186,7 @@ template <class P> class Evaluate {
   BURTORCH_INLINE static constexpr void backwardStep(const M& memory) {
     constexpr Step<T> step = P::steps[k];
     constexpr auto& flow = Plan::flows[row];
-    if constexpr (!hasResultIn(flow.isActive, step)) {
+    if constexpr (!Plan::anyResult(flow.isActive, step)) {
       return;
     } else if constexpr (step.length > 0) {
       backwardList<Plan, row, k>(memory);
@@ -272,28 +266,39 @@ template <class P> class Evaluate {
   template <class Plan, std::size_t row, std::size_t k>
   BURTORCH_INLINE static void backwardList(const M& memory) {
     constexpr Step<T> step = P::steps[k];
-    constexpr Where result = P::gradientPlaceOf(step.result);
+    constexpr Where result = P::gradientPlaceOf(step.result), bias = P::gradientPlaceOf(step.c);
     constexpr auto& flow = Plan::flows[row];
-    constexpr bool readsResult = (step.reads.byX & SlopeReads::result) != 0;
-    T g = gradient<result.home>(memory, result);
-    if constexpr (flow.isConditional[static_cast<std::size_t>(step.result)]) {
-      // A block that is chosen in part counts as chosen.
-      Mask isReached{};
+    const T g = gradient<result.home>(memory, result);
+    if constexpr (!flow.isConditional[static_cast<std::size_t>(step.result)]) {
+      pullList<Plan, row, k>(memory, g);
+    } else {
+      Mask isReached{};  // a block that is chosen in part counts as chosen
       for (Id id = step.result; id < step.result + step.count; ++id)
         isReached = isReached || memory.isReached[id];
-      if constexpr (std::is_same_v<Mask, bool>)
-        if (!isReached) {
-          // Others add to the gradient of the bias, and count on this to be the first.
-          if constexpr (Plan::isActiveIn(flow, step.c))
-            add<P::gradientPlaceOf(step.c).home, flow.isFirstC[k]>(memory, P::gradientPlaceOf(step.c), T{0});
-          return;
-        }
-      g = select(isReached, g, T{0});
       const auto reach = [&](Id id) { memory.isReached[id] = memory.isReached[id] || isReached; };
       for (std::size_t list = 0; list < P::listsOf(step); ++list)
         for (std::int32_t i = 0; i < step.length; ++i) reach(P::operandOf(step, list, i));
       if constexpr (step.c >= 0) reach(step.c);
+      if constexpr (!std::is_same_v<Mask, bool>) {
+        SavedGradients<T, step.length> xs(gradientsOf<Plan, row, k, 0>(memory)),
+            ys(gradientsOf<Plan, row, k, P::listsOf(step) - 1>(memory));
+        pullList<Plan, row, k>(memory, select(isReached, g, T{0}));
+        xs.restoreUnless(isReached);
+        ys.restoreUnless(isReached);
+      } else if (isReached) {
+        pullList<Plan, row, k>(memory, g);
+      } else if constexpr (Plan::isActiveIn(flow, step.c)) {
+        // Others add to the gradient of the bias, and count on this to be the first.
+        add<bias.home, flow.isFirstC[k]>(memory, bias, T{0});
+      }
     }
+  }
+  template <class Plan, std::size_t row, std::size_t k>
+  BURTORCH_INLINE static void pullList(const M& memory, const T& g) {
+    constexpr Step<T> step = P::steps[k];
+    constexpr Where result = P::gradientPlaceOf(step.result), bias = P::gradientPlaceOf(step.c);
+    constexpr auto& flow = Plan::flows[row];
+    constexpr bool readsResult = (step.reads.byX & SlopeReads::result) != 0;
     const List<T> xs = listOf<k, 0>(memory);
     const GradientList<T> gs = gradientsOf<Plan, row, k, 0>(memory);
     if constexpr (step.user != nullptr) {
@@ -301,8 +306,7 @@ template <class P> class Evaluate {
     } else {
       using Op = OpAt<step.op>;
       if constexpr (Op::arity == Arity::pair) {
-        if constexpr (Plan::isActiveIn(flow, step.c))
-          add<P::gradientPlaceOf(step.c).home, flow.isFirstC[k]>(memory, P::gradientPlaceOf(step.c), g);
+        if constexpr (Plan::isActiveIn(flow, step.c)) add<bias.home, flow.isFirstC[k]>(memory, bias, g);
         Op::slope(g, xs, listOf<k, 1>(memory), gs, gradientsOf<Plan, row, k, 1>(memory));
       } else if constexpr (Op::arity == Arity::block) {
         Op::slope(memory.listedGradient + result.slot, xs, memory.listed + result.slot, gs);

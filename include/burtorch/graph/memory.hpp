@@ -35,4 +35,25 @@ template <class P> struct Memory {
   MaskOf<T>* isReached;
 };
 
+/// The gradients of a list before a slope adds to them, for lanes of a pack that turn out not to be concerned.
+template <class T, std::size_t n> class SavedGradients {
+ public:
+  explicit SavedGradients(const GradientList<T>& list) : list_(list) {
+    forEach([this](std::size_t i, T& g) { saved_[i] = g; });
+  }
+  void restoreUnless(const MaskOf<T>& isConcerned) {
+    forEach([&](std::size_t i, T& g) { g = select(isConcerned, g, saved_[i]); });
+  }
+
+ private:
+  template <class Visit> void forEach(Visit visit) {
+    if (list_.base == nullptr) return;
+    ListWalker walker(list_.shape);
+    for (std::size_t i = 0; i < n; ++i) visit(i, list_.base[walker.next(1).first]);
+  }
+
+  GradientList<T> list_;
+  T saved_[n];
+};
+
 }  // namespace burtorch::graph

@@ -66,12 +66,16 @@ template <class P, class Want, bool wantsValue, std::size_t... rows> class Plan 
 
   using Numbers = std::array<bool, n>;
   static constexpr std::size_t at(Id id) { return static_cast<std::size_t>(id); }
+
+ public:
+  /// Whether one of the results of a step is among the numbers.
   static constexpr bool anyResult(const Numbers& numbers, const Step<T>& step) {
     for (std::int32_t i = 0; i < step.count; ++i)
       if (numbers[at(step.result + i)]) return true;
     return false;
   }
 
+ private:
   /// Numbers that depend on a wanted input.
   static constexpr Numbers findVarying() {
     Numbers found{};
