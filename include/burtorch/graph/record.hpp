@@ -45,7 +45,7 @@ template <class F, class T, Config C = defaultConfig> class Recorded {
     requireCount(gradient.size(), inputCount_, "a gradient");
     load(x);
     single_.forwardAndBackward();
-    for (std::size_t i = 0; i < inputCount_; ++i) gradient[i] = single_.gradients()[i];
+    copy(single_.gradients(), gradient.data());
     return single_.value();
   }
 
@@ -91,8 +91,20 @@ template <class F, class T, Config C = defaultConfig> class Recorded {
   void load(std::span<const T> x) {
     requireCount(x.size(), inputCount_, "an input");
     if constexpr (C.checks) checkStructure(x);
-    // Not copy_n: a call of memmove takes longer than a small graph.
-    for (std::size_t i = 0; i < inputCount_; ++i) single_.inputs()[i] = x[i];
+    copy(x.data(), single_.inputs());
+  }
+
+  /// One by one, if they are few. Compilers make a wide copy of a simple loop, and a wide copy of numbers that were just
+  /// written one by one waits until all of them have reached the cache: longer than a small graph takes.
+  void copy(const T* from, T* to) const {
+    if (inputCount_ > 16) {
+      std::copy_n(from, inputCount_, to);
+      return;
+    }
+    for (std::size_t i = 0; i < inputCount_; ++i) {
+      to[i] = from[i];
+      asm volatile("");
+    }
   }
 
   /// Records the function once more and compares.

@@ -16,6 +16,10 @@
 
 namespace burtorch::graph {
 
+#if defined(__clang__) ? __clang_major__ < 14 : defined(__GNUC__) && __GNUC__ < 12
+static_assert(false, "compile-time graphs need g++ 12 or clang 14, or newer");
+#endif
+
 /// A growing array for constant evaluation: not every standard library's vector can be used there yet.
 template <class E> class Sequence {
  public:
