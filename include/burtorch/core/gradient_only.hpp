@@ -36,16 +36,25 @@ template <class Op, class T>
 inline constexpr bool canSkipValue = [] {
   if constexpr (Op::arity == Arity::unary) return requires(T t, Unread u) {
       Op::slope(t, t, u);
+      Op::slope(t, t, {});
     };
   else if constexpr (Op::arity == Arity::constant)
-    return requires(T t, PlainOf<T> c, Unread u) { Op::slope(t, t, c, u); };
+    return requires(T t, PlainOf<T> c, Unread u) {
+      Op::slope(t, t, c, u);
+      Op::slope(t, t, c, {});
+    };
   else if constexpr (Op::arity == Arity::binary)
     return requires(T t, Unread u) {
       Op::slopeX(t, t, t, u);
+      Op::slopeX(t, t, t, {});
       Op::slopeY(t, t, t, u);
+      Op::slopeY(t, t, t, {});
     };
   else if constexpr (Op::arity == Arity::varying)
-    return requires(T t, List<T> xs, Unread u, GradientList<T> gs) { Op::slope(t, xs, u, gs); };
+    return requires(T t, List<T> xs, Unread u, GradientList<T> gs) {
+      Op::slope(t, xs, u, gs);
+      Op::slope(t, xs, {}, gs);
+    };
   else
     return false;
 }();

@@ -38,13 +38,16 @@ template <class Op, class T> struct Slopes {
   static constexpr bool readValues() {
     if constexpr (Op::arity == Arity::unary) return !requires(T g, Unread u) {
         Op::slope(g, u, u);
+        Op::slope(g, {}, {});
       };
     else if constexpr (Op::arity == Arity::constant)
       return true;
     else
       return !requires(T g, Unread u) {
         Op::slopeX(g, u, u, u);
+        Op::slopeX(g, {}, {}, {});
         Op::slopeY(g, u, u, u);
+        Op::slopeY(g, {}, {}, {});
       };
   }
   BURTORCH_INLINE bool hasNan() const {

@@ -72,7 +72,8 @@ template <class... Ops> struct Indexed<TypeList<Ops...>> {
 template <Opcode op> using OpAt = Indexed<GraphOps>::At<op>;
 
 /// Which numbers the slope rules look at: bit 0 is x, bit 1 is y, bit 2 the result. The rules say it themselves, by
-/// parameters of type Unread. What nobody looks at need not be computed.
+/// parameters of type Unread. What nobody looks at need not be computed. (Unread takes an Unread and also {}; a
+/// parameter of any type takes the first only, one of type T the second.)
 struct SlopeReads {
   static constexpr std::uint8_t x = 1, y = 2, result = 4;
   std::uint8_t byX = 0, byY = 0;  // the slope with respect to x, to y
@@ -88,23 +89,56 @@ template <class Op, class T> consteval SlopeReads slopeReads() {
   if constexpr (isCondition<Op>) {
     return {};
   } else if constexpr (Op::arity == Arity::unary) {
-    return {
-        bits(
-            !requires(T t, U u) { Op::slope(t, u, t); }, false, !requires(T t, U u) { Op::slope(t, t, u); }),
-        0};
+    return {bits(
+                !requires(T t, U u) {
+                  Op::slope(t, u, t);
+                  Op::slope(t, {}, t);
+                },
+                false,
+                !requires(T t, U u) {
+                  Op::slope(t, t, u);
+                  Op::slope(t, t, {});
+                }),
+            0};
   } else if constexpr (Op::arity == Arity::constant) {
     return {bits(
-                !requires(T t, U u, C c) { Op::slope(t, u, c, t); }, false,
-                !requires(T t, U u, C c) { Op::slope(t, t, c, u); }),
+                !requires(T t, U u, C c) {
+                  Op::slope(t, u, c, t);
+                  Op::slope(t, {}, c, t);
+                },
+                false,
+                !requires(T t, U u, C c) {
+                  Op::slope(t, t, c, u);
+                  Op::slope(t, t, c, {});
+                }),
             0};
   } else if constexpr (Op::arity == Arity::binary) {
-    return {
-        bits(
-            !requires(T t, U u) { Op::slopeX(t, u, t, t); }, !requires(T t, U u) { Op::slopeX(t, t, u, t); },
-            !requires(T t, U u) { Op::slopeX(t, t, t, u); }),
-        bits(
-            !requires(T t, U u) { Op::slopeY(t, u, t, t); }, !requires(T t, U u) { Op::slopeY(t, t, u, t); },
-            !requires(T t, U u) { Op::slopeY(t, t, t, u); })};
+    return {bits(
+                !requires(T t, U u) {
+                  Op::slopeX(t, u, t, t);
+                  Op::slopeX(t, {}, t, t);
+                },
+                !requires(T t, U u) {
+                  Op::slopeX(t, t, u, t);
+                  Op::slopeX(t, t, {}, t);
+                },
+                !requires(T t, U u) {
+                  Op::slopeX(t, t, t, u);
+                  Op::slopeX(t, t, t, {});
+                }),
+            bits(
+                !requires(T t, U u) {
+                  Op::slopeY(t, u, t, t);
+                  Op::slopeY(t, {}, t, t);
+                },
+                !requires(T t, U u) {
+                  Op::slopeY(t, t, u, t);
+                  Op::slopeY(t, t, {}, t);
+                },
+                !requires(T t, U u) {
+                  Op::slopeY(t, t, t, u);
+                  Op::slopeY(t, t, t, {});
+                })};
   } else {  // lists: their rules are handed all operands
     using L = List<T>;
     using G = GradientList<T>;
@@ -112,9 +146,13 @@ template <class Op, class T> consteval SlopeReads slopeReads() {
     if constexpr (Op::arity == Arity::varying) {
       if constexpr (Op::takesIndex) result = !requires(T t, L xs, U u, G gs) {
           Op::slope(t, xs, u, gs, std::size_t{});
+          Op::slope(t, xs, {}, gs, std::size_t{});
         };
       else
-        result = !requires(T t, L xs, U u, G gs) { Op::slope(t, xs, u, gs); };
+        result = !requires(T t, L xs, U u, G gs) {
+          Op::slope(t, xs, u, gs);
+          Op::slope(t, xs, {}, gs);
+        };
     }
     return {bits(true, true, result), bits(true, true, false)};
   }
