@@ -84,15 +84,20 @@ TYPED_TEST(BatchLanes, Lists) {
     return logSumExp(std::array{a, b, a * b}) + innerProduct(std::array{a, b}, std::array{b, b});
   });
 }
-TYPED_TEST(BatchLanes, ListsOnTheSideNotChosen) {
-  expectLikeAlone<TypeParam>([](auto a, auto b) {
-    return select(a > 0.0, innerProduct(std::array{1.0 / a, b}, std::array{b, a}), b * b);
-  });
-}
 TYPED_TEST(BatchLanes, BlocksOnTheSideNotChosen) {
   expectLikeAlone<TypeParam>([](auto a, auto b) {
     const auto product = reduceMul(std::array{log(a), b, a});
     return select(a > 0.0, product, b * b);
+  });
+}
+TYPED_TEST(BatchLanes, PoleInTheFirstListOfAProductNotChosen) {
+  expectLikeAlone<TypeParam>([](auto a, auto b) {
+    return select(a > 0.0, innerProduct(std::array{1.0 / a, a}, std::array{b, a}), b * b);
+  });
+}
+TYPED_TEST(BatchLanes, PoleInTheSecondListOfAProductNotChosen) {
+  expectLikeAlone<TypeParam>([](auto a, auto b) {
+    return select(a > 0.0, innerProduct(std::array{b, a}, std::array{1.0 / a, a}), b * b);
   });
 }
 TYPED_TEST(BatchLanes, ListsOnTheSideNotChosenThatRepeatANumber) {

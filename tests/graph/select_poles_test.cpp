@@ -159,6 +159,18 @@ TEST(SelectAndLists, APoleBelowTheListNotChosen) {
   EXPECT_EQ(compile(f).grad(0.0, 0.75), (std::array{0.0, 2.0}));
   expectNoNan(f, 0.0, 0.75);
 }
+TEST(SelectAndLists, ANumberInAListChosenAndInOneNotChosen) {
+  constexpr auto f = [](auto a, auto b) {
+    const auto shared = exp(a);
+    const auto first = reduceSumOfSquares(std::array{shared, b});
+    const auto second = logSumExp(std::array{shared, b});
+    return select(a > 0.0, second, b) + select(a > 0.0, b, first);
+  };
+  EXPECT_GT(compile(f).grad(0.4, 0.75)[0], 0.5);
+  EXPECT_GT(compile(f).grad(-0.4, 0.75)[0], 0.5);
+  expectLikeEager(f, 0.4, 0.75);
+  expectLikeEager(f, -0.4, 0.75);
+}
 TEST(SelectAndLists, SoftmaxOnOneSide) {
   constexpr auto f = [](const auto& x, auto a) {
     const auto y = softmax(x);
