@@ -112,7 +112,7 @@ template <class F, class T, Config C = defaultConfig> class Recorded {
     Tape<T, C> again;
     const Index root = run(again, x);
     const auto isSame = [](const auto* a, const auto* b, std::size_t count) {
-      return std::memcmp(a, b, count * sizeof *a) == 0;
+      return count == 0 || std::memcmp(a, b, count * sizeof *a) == 0;
     };
     const Room now = again.used(), before = tape_.used();
     if (root != root_ || now.scalars != before.scalars || now.instructions != before.instructions ||
