@@ -64,6 +64,15 @@ template <class Arguments, std::size_t... wanted> class Gradients<Arguments, std
   template <std::size_t i> using At = typename Arguments::template At<i>;
   using Result = GradientShape<T, At<wanted>...>;
 
+  static_assert(
+      [] {
+        const std::size_t all[] = {wanted...};
+        for (std::size_t i = 0; i < sizeof...(wanted); ++i)
+          for (std::size_t j = 0; j < i; ++j)
+            if (all[i] == all[j]) return false;
+        return true;
+      }(),
+      "grad: an argument is named twice");
   static constexpr std::size_t total = (Shape<At<wanted>>::count + ...);
   /// Where the numbers of an argument start among the wanted ones.
   static constexpr std::size_t startOf(std::size_t argument) {

@@ -152,11 +152,11 @@ template <class P, class Want, bool wantsValue, std::size_t... rows> class Plan 
     }
     settle(P::inputCount, P::numberCount);
     // The results of a block are computed together: it is sure if one of them is.
-    for (const auto& step : P::steps)
-      if (step.count > 1)
-        for (std::int32_t i = 0; i < step.count; ++i)
-          flow.isConditional[at(step.result + i)] =
-              anyResult(flow.isActive, step) && !anyResult(isAlways, step);
+    for (const auto& step : P::steps) {
+      if (step.count == 1) continue;
+      const bool isConditional = anyResult(flow.isActive, step) && !anyResult(isAlways, step);
+      for (std::int32_t i = 0; i < step.count; ++i) flow.isConditional[at(step.result + i)] = isConditional;
+    }
     return flow;
   }
 
