@@ -31,33 +31,8 @@ template <class T, Config C = defaultConfig> class GradientOnly {
   bool isSkipped_;
 };
 
-/// Whether an operator's slope rule can do without its result.
-template <class Op, class T>
-inline constexpr bool canSkipValue = [] {
-  if constexpr (Op::arity == Arity::unary) return requires(T t, Unread u) {
-      Op::slope(t, t, u);
-      Op::slope(t, t, {});
-    };
-  else if constexpr (Op::arity == Arity::constant)
-    return requires(T t, PlainOf<T> c, Unread u) {
-      Op::slope(t, t, c, u);
-      Op::slope(t, t, c, {});
-    };
-  else if constexpr (Op::arity == Arity::binary)
-    return requires(T t, Unread u) {
-      Op::slopeX(t, t, t, u);
-      Op::slopeX(t, t, t, {});
-      Op::slopeY(t, t, t, u);
-      Op::slopeY(t, t, t, {});
-    };
-  else if constexpr (Op::arity == Arity::varying)
-    return requires(T t, List<T> xs, Unread u, GradientList<T> gs) {
-      Op::slope(t, xs, u, gs);
-      Op::slope(t, xs, {}, gs);
-    };
-  else
-    return false;
-}();
+/// Whether an operator's slope rules can do without its result.
+template <class Op, class T> inline constexpr bool canSkipValue = !slopeReads<Op, T>().readsResult();
 
 /// A node of `Op` without its number: `auto loss = withoutValue<ops::Sqr>(error); backward(loss);`
 template <class Op, class T, Config C> GradientOnly<T, C> withoutValue(const Value<T, C>& x) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "current_tape.hpp"
+#include "slope_reads.hpp"
 
 namespace burtorch {
 
@@ -35,23 +36,9 @@ template <class Op, class T> struct Slopes {
   }
 
   /// Whether the slope depends on numbers at all; that of x + y does not, and never makes a NaN out of a zero.
-  static constexpr bool readValues() {
-    if constexpr (Op::arity == Arity::unary) return !requires(T g, Unread u) {
-        Op::slope(g, u, u);
-        Op::slope(g, {}, {});
-      };
-    else if constexpr (Op::arity == Arity::constant)
-      return true;
-    else
-      return !requires(T g, Unread u) {
-        Op::slopeX(g, u, u, u);
-        Op::slopeX(g, {}, {}, {});
-        Op::slopeY(g, u, u, u);
-        Op::slopeY(g, {}, {}, {});
-      };
-  }
+  static constexpr bool readValues = Op::arity == Arity::constant || !slopeReads<Op, T>().readsNothing();
   BURTORCH_INLINE bool hasNan() const {
-    if constexpr (!readValues())
+    if constexpr (!readValues)
       return false;
     else if constexpr (isPair)
       return ScalarTraits<T>::isNan(x, y);

@@ -191,8 +191,7 @@ template <class P> class Evaluate {
     } else if constexpr (step.length > 0) {
       backwardList<Plan, row, k>(memory);
     } else {
-      constexpr Where result = P::gradientPlaceOf(step.result), a = P::gradientPlaceOf(step.a),
-                      b = P::gradientPlaceOf(step.b);
+      constexpr Where result = P::gradientPlaceOf(step.result);
       const T g = gradient<result.home>(memory, result);
       if constexpr (step.op == GraphOps::indexOf<Select>()) {
         const Mask isB = load<P::placeOf(step.a).home>(memory, P::placeOf(step.a)) != T{0};
@@ -201,21 +200,24 @@ template <class P> class Evaluate {
         if constexpr (Plan::isActiveIn(flow, step.c))
           choose<Plan, row, k, step.c, flow.isFirstC[k]>(memory, !isB, g);
       } else {
-        if constexpr (Plan::isActiveIn(flow, step.a)) {
-          const T slope = slopeOf<k, false>(memory, g);
-          if constexpr (flow.isConditional[static_cast<std::size_t>(step.result)])
-            choose<Plan, row, k, step.a, flow.isFirstA[k]>(memory, memory.isReached[step.result], slope);
-          else
-            add<a.home, flow.isFirstA[k]>(memory, a, slope);
-        }
-        if constexpr (Plan::isActiveIn(flow, step.b)) {
-          const T slope = slopeOf<k, true>(memory, g);
-          if constexpr (flow.isConditional[static_cast<std::size_t>(step.result)])
-            choose<Plan, row, k, step.b, flow.isFirstB[k]>(memory, memory.isReached[step.result], slope);
-          else
-            add<b.home, flow.isFirstB[k]>(memory, b, slope);
-        }
+        passOn<Plan, row, k, false>(memory, g);
+        passOn<Plan, row, k, true>(memory, g);
       }
+    }
+  }
+  /// Adds what leaves step k for its first operand, or for its second.
+  template <class Plan, std::size_t row, std::size_t k, bool isY>
+  BURTORCH_INLINE static constexpr void passOn(const M& memory, const T& g) {
+    constexpr Step<T> step = P::steps[k];
+    constexpr auto& flow = Plan::flows[row];
+    constexpr Id id = isY ? step.b : step.a;
+    if constexpr (Plan::isActiveIn(flow, id)) {
+      constexpr bool isFirst = isY ? flow.isFirstB[k] : flow.isFirstA[k];
+      const T slope = slopeOf<k, isY>(memory, g);
+      if constexpr (flow.isConditional[static_cast<std::size_t>(step.result)])
+        choose<Plan, row, k, id, isFirst>(memory, memory.isReached[step.result], slope);
+      else
+        add<P::gradientPlaceOf(id).home, isFirst>(memory, P::gradientPlaceOf(id), slope);
     }
   }
   /// What leaves step k for its first operand, or for its second.

@@ -231,9 +231,9 @@ template <class T> struct Mode<Symbol<T>> {
   }
 
   template <class Op> static constexpr Step stepOf() {
-    return {.op = graph::opcodeOf<Op>(),
-            .reads = graph::slopeReads<Op, T>(),
-            .user = graph::userRulesOf<Op, T>()};
+    Step step{.op = graph::opcodeOf<Op>(), .user = graph::userRulesOf<Op, T>()};
+    if constexpr (!graph::isCondition<Op>) step.reads = slopeReads<Op, T>();
+    return step;
   }
 };
 
