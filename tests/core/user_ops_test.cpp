@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "reference/user_operators.hpp"
+
 namespace mine {
 
 using burtorch::Unread;
@@ -22,16 +24,6 @@ struct Gaussian : burtorch::UnaryOp {
     return exp(-(x * x));
   }
   template <class T> static T slope(T g, T x, T y) { return g * (T{-2} * x * y); }
-};
-
-struct Hypotenuse : burtorch::BinaryOp {
-  static constexpr std::string_view name = "hypotenuse";
-  template <class T> static T value(T x, T y) {
-    using std::sqrt;
-    return sqrt(x * x + y * y);
-  }
-  template <class T> static T slopeX(T g, T x, Unread, T z) { return g * (x / z); }
-  template <class T> static T slopeY(T g, Unread, T y, T z) { return g * (y / z); }
 };
 
 /// c x^2 / (1 + c x^2)

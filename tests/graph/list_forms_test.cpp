@@ -8,8 +8,7 @@ namespace {
 using operators::reduce;
 
 template <class Op> class OperatorsOfLists : public testing::Test {};
-using Operators = operators::WithArity<Arity::varying, Arity::pair, Arity::block>;
-TYPED_TEST_SUITE(OperatorsOfLists, Operators, operators::OperatorName);
+TYPED_TEST_SUITE(OperatorsOfLists, operators::OfAnyList, operators::OperatorName);
 
 /// The elements of x at the places `at`.
 template <class X, std::size_t n, std::size_t m>

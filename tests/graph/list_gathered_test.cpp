@@ -9,8 +9,7 @@ namespace {
 using operators::reduce;
 
 template <class Op> class OperatorsOfLists : public testing::Test {};
-using Operators = operators::WithArity<Arity::varying, Arity::pair, Arity::block>;
-TYPED_TEST_SUITE(OperatorsOfLists, Operators, operators::OperatorName);
+TYPED_TEST_SUITE(OperatorsOfLists, operators::OfAnyList, operators::OperatorName);
 
 /// The derivative with respect to u is the value.
 template <class Op> struct Gathered {

@@ -5,16 +5,11 @@
 namespace burtorch {
 namespace {
 
-using operators::OfLengths;
-using operators::someNumbers;
-
 template <class Op> class OperatorsOfLists : public testing::Test {};
-using Operators = operators::WithArity<Arity::varying, Arity::pair, Arity::block>;
-TYPED_TEST_SUITE(OperatorsOfLists, Operators, operators::OperatorName);
+TYPED_TEST_SUITE(OperatorsOfLists, operators::OfAnyList, operators::OperatorName);
 
 TYPED_TEST(OperatorsOfLists, InSingle) {
-  modes::expectJacobianLikeEager(OfLengths<TypeParam, 1, 7, 33, 100>{}, someNumbers<float, 100>(0.3),
-                                 someNumbers<float, 100>(0.8), 0.7f, 1.0f);
+  operators::expectLengthsLikeEager<TypeParam, float, 1, 7, 33, 100>();
 }
 
 }  // namespace

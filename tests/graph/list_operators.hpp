@@ -11,6 +11,8 @@
 
 namespace operators {
 
+using OfAnyList = WithArity<burtorch::Arity::varying, burtorch::Arity::pair, burtorch::Arity::block>;
+
 /// One number from an operator of one list or of two.
 template <class Op, class L, class X> constexpr X reduce(const L& xs, const L& ys, X bias) {
   if constexpr (std::is_same_v<Op, burtorch::ops::CrossEntropy>) {
@@ -49,6 +51,11 @@ template <class Op, std::size_t... lengths> struct OfLengths {
     return results;
   }
 };
+
+template <class Op, class T, std::size_t... lengths> void expectLengthsLikeEager() {
+  modes::expectJacobianLikeEager(OfLengths<Op, lengths...>{}, someNumbers<T, 100>(0.3),
+                                 someNumbers<T, 100>(0.8), T(0.7), T(1));
+}
 
 /// Agreement with the tape at some numbers, and with one or two of them at the edges of the number range.
 template <class F, std::size_t n> void expectSameEverywhere(F f) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "graph/modes.hpp"
+#include "reference/user_operators.hpp"
 
 namespace mine {
 
@@ -55,16 +56,7 @@ struct Sign : burtorch::UnaryOp {
   template <class T> static constexpr T slope(T g, Unread, Unread) { return g; }
 };
 
-// Each slope of these looks at something else.
-struct Hypotenuse : burtorch::BinaryOp {
-  static constexpr std::string_view name = "hypotenuse";
-  template <class T> static T value(T x, T y) {
-    using std::sqrt;
-    return sqrt(x * x + y * y);
-  }
-  template <class T> static T slopeX(T g, T x, Unread, T z) { return g * (x / z); }
-  template <class T> static T slopeY(T g, Unread, T y, T z) { return g * (y / z); }
-};
+// Each slope of these, and of Hypotenuse, looks at something else.
 /// x^2 - x y
 struct Saddle : burtorch::BinaryOp {
   static constexpr std::string_view name = "saddle";
