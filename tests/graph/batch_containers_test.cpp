@@ -49,8 +49,8 @@ template <class X> struct Body {
   std::array<X, 3> forces;
 };
 constexpr auto ofBody = compile([](const auto& body, const auto& v) {
-  const auto sum = logSumExp(body.forces);
-  return sum * tanh(body.at.x) + body.at.y * innerProduct(v, v);
+  const auto sum = reduceSumOfSquares(body.forces);
+  return sum * sin(body.at.x) + body.at.y * innerProduct(v, v);
 });
 TEST(BatchContainers, SamplesOfSeveralShapes) {
   for (std::size_t count = 0; count <= 2 * Pack<float>::count + 1; ++count) {

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <thread>
 #include <vector>
 
@@ -48,23 +51,40 @@ TYPED_TEST(Record, ReplaysWhatTheTapeComputes) {
   }
 }
 
-TYPED_TEST(Record, ABatchHasTheBitsOfItsSamples) {
-  using T = TypeParam;
-  auto f = record(mixed, std::vector<T>{T(0.3), T(-0.7)});
+/// Batches of many lengths: every sample against a batch of one to the bit, and against the plain gradient within
+/// `allowed` roundings.
+template <class T, class F> void checkBatches(F function, T allowed) {
+  auto f = record(function, std::vector<T>{T(0.3), T(-0.7)});
   for (std::size_t count = 0; count <= 2 * Pack<T>::count + 3; ++count) {
     std::vector<T> xs, gradients(2 * count), values(count);
     for (std::size_t i = 0; i < count; ++i)
       xs.push_back(T(0.1) * T(i) - T(0.35)), xs.push_back(T(1.2) - T(0.3) * T(i));
     f.gradBatch(xs, gradients, values);
     for (std::size_t i = 0; i < count; ++i) {
-      std::vector<T> alone(2);
-      EXPECT_EQ(values[i], f.valueAndGrad({xs.data() + 2 * i, 2}, alone)) << i << " of " << count;
-      EXPECT_EQ(std::vector<T>(gradients.begin() + std::ptrdiff_t(2 * i),
-                               gradients.begin() + std::ptrdiff_t(2 * i + 2)),
-                alone);
+      SCOPED_TRACE(testing::Message() << i << " of " << count);
+      std::vector<T> alone(2), aloneValue(1), plain(2);
+      f.gradBatch({xs.data() + 2 * i, 2}, alone, aloneValue);
+      const T value = f.valueAndGrad({xs.data() + 2 * i, 2}, plain);
+      const T rounding = allowed * std::numeric_limits<T>::epsilon();
+      EXPECT_EQ(values[i], aloneValue[0]);
+      EXPECT_LE(std::abs(values[i] - value), rounding * std::abs(value));
+      for (std::size_t k = 0; k < 2; ++k) {
+        EXPECT_EQ(gradients[2 * i + k], alone[k]);
+        EXPECT_LE(std::abs(alone[k] - plain[k]), rounding * std::max(std::abs(plain[0]), std::abs(plain[1])));
+      }
     }
   }
 }
+TYPED_TEST(Record, ABatchHasTheBitsOfItsSamples) {
+  checkBatches<TypeParam>(
+      [](auto x) {
+        auto c = x[0] * x[1] + pow3(x[1]);
+        c += sin(c * 0.125) + relu(x[1] - x[0]);
+        return sqr(c) / 2.0 + 10.0 / (1.0 + sqr(x[0])) + reduceSumOfSquares(std::array{x[0], x[1], c * 0.25});
+      },
+      0);
+}
+TYPED_TEST(Record, ABatchThroughExpLogAndTanhHasTheBitsOfBatchesOfOne) { checkBatches<TypeParam>(mixed, 1); }
 
 TEST(Recorded, TakesCapturesAndSizesKnownAtRunTime) {
   std::vector<double> weights(37);

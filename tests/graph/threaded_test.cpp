@@ -4,8 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
 #include "reference/graph_executor.hpp"
 #include "reference/graph_generator.hpp"
+#include "reference/pack_functions.hpp"
 
 namespace {
 
@@ -49,8 +55,61 @@ template <class T> struct Eager {
   }
 };
 
+bool goesThroughOwnFunctions(const graphs::Program& program) {
+  return std::any_of(program.steps.begin(), program.steps.end(), [](const graphs::Step& step) {
+    return packs::isOwnValue(nameOf(step.op)) || packs::isOwnSlope(nameOf(step.op));
+  });
+}
+
+/// How many points packs were compared at with the tape; how many had to have its bits; how many were far from it.
+struct Tally {
+  int points = 0, exact = 0, far = 0;
+};
+template <class T> bool isNear(T a, T b, T size) {
+  return isSame(a, b) || std::abs(a - b) <= 16 * std::numeric_limits<T>::epsilon() * std::abs(size);
+}
+
+/// One point per lane: lane by lane the bits of a pack of nothing but that point. If they must be, they are the bits of
+/// the tape as well.
+template <class T>
+void checkLanes(graph::Threaded<Pack<T>>& packs, const std::vector<std::vector<T>>& points,
+                const std::vector<Eager<T>>& expected, bool mustEqual, Tally& tally) {
+  const std::size_t inputs = points[0].size();
+  std::vector<T> values;
+  std::vector<std::vector<T>> gradients;
+  for (std::size_t first = 0; first < points.size(); first += Pack<T>::count) {
+    const std::size_t used = std::min(Pack<T>::count, points.size() - first);
+    for (std::size_t i = 0; i < inputs; ++i)
+      for (std::size_t lane = 0; lane < Pack<T>::count; ++lane)
+        packs.inputs()[i].set(lane, points[first + lane % used][i]);
+    packs.forwardAndBackward();
+    for (std::size_t lane = 0; lane < used; ++lane) {
+      values.push_back(packs.value()[lane]);
+      gradients.emplace_back();
+      for (std::size_t i = 0; i < inputs; ++i) gradients.back().push_back(packs.gradients()[i][lane]);
+    }
+  }
+  for (std::size_t point = 0; point < points.size(); ++point) {
+    SCOPED_TRACE(testing::Message() << "point " << point);
+    for (std::size_t i = 0; i < inputs; ++i) packs.inputs()[i] = Pack<T>(points[point][i]);
+    packs.forwardAndBackward();
+    ASSERT_TRUE(isSame(values[point], packs.value()[0]));
+    const auto& want = expected[point];
+    bool isEqual = isSame(values[point], want.value), isClose = isNear(values[point], want.value, want.value);
+    T largest = 0;
+    for (const T g : want.gradient) largest = std::max(largest, std::abs(g));
+    for (std::size_t i = 0; i < inputs; ++i) {
+      ASSERT_TRUE(isSame(gradients[point][i], packs.gradients()[i][0])) << "input " << i;
+      isEqual = isEqual && isSame(gradients[point][i], want.gradient[i]);
+      isClose = isClose && isNear(gradients[point][i], want.gradient[i], largest);
+    }
+    ASSERT_TRUE(isEqual || !mustEqual);
+    ++tally.points, tally.exact += mustEqual, tally.far += !isClose;
+  }
+}
+
 /// Replays all roots of a program at three points, alone and as a pack, and compares with new recordings.
-template <class T> void check(const graphs::Program& program) {
+template <class T> void check(const graphs::Program& program, Tally& tally) {
   Tape<T> tape;
   CurrentTape here(tape);
   graphs::TapeRun<T> run;
@@ -58,9 +117,10 @@ template <class T> void check(const graphs::Program& program) {
   const std::size_t inputs = leadingScalars(tape);
   const double factors[] = {1.0, 1.0078125, 0.984375};
   for (const int root : program.roots) {
+    SCOPED_TRACE(testing::Message() << "seed " << program.seed << " root " << root);
     graph::Threaded<T> single(tape, run.index(root), inputs);
-    graph::Threaded<Pack<T>> packs(tape, run.index(root), inputs);
     std::vector<Eager<T>> expected;
+    std::vector<std::vector<T>> points;
     for (const double factor : factors) {
       const auto other = moved(program, factor, inputs);
       expected.emplace_back(other, root, inputs);
@@ -68,46 +128,35 @@ template <class T> void check(const graphs::Program& program) {
       for (const auto& step : other.steps)
         for (std::size_t i = 0; i < step.leaves.size() && next < inputs; ++i, ++next)
           single.inputs()[next] = static_cast<T>(step.leaves[i]);
-      for (std::size_t i = 0; i < inputs; ++i) {
-        const std::size_t lane = (expected.size() - 1) % Pack<T>::count;
-        packs.inputs()[i].set(lane, single.inputs()[i]);
-      }
+      points.emplace_back(single.inputs(), single.inputs() + inputs);
       single.forward();
-      ASSERT_TRUE(isSame(single.value(), expected.back().value))
-          << "seed " << program.seed << " root " << root;
+      ASSERT_TRUE(isSame(single.value(), expected.back().value));
       for (int repeat = 0; repeat < 2; ++repeat) {
         single.forwardAndBackward();
-        ASSERT_TRUE(isSame(single.value(), expected.back().value)) << "seed " << program.seed;
+        ASSERT_TRUE(isSame(single.value(), expected.back().value));
         for (std::size_t i = 0; i < inputs; ++i)
           ASSERT_TRUE(isSame(single.gradients()[i], expected.back().gradient[i]))
-              << "seed " << program.seed << " root " << root << " input " << i << " factor " << factor << ": "
-              << single.gradients()[i] << " instead of " << expected.back().gradient[i];
+              << "input " << i << " factor " << factor << ": " << single.gradients()[i] << " instead of "
+              << expected.back().gradient[i];
       }
     }
-    packs.forwardAndBackward();
-    for (std::size_t lane = 0; lane < std::min<std::size_t>(Pack<T>::count, 3); ++lane) {
-      const auto& wanted =
-          expected[Pack<T>::count == 2 && lane == 0 ? 2
-                                                    : lane];  // two lanes: the third point is in the first
-      ASSERT_TRUE(isSame(packs.value()[lane], wanted.value)) << "seed " << program.seed << " lane " << lane;
-      for (std::size_t i = 0; i < inputs; ++i)
-        ASSERT_TRUE(isSame(packs.gradients()[i][lane], wanted.gradient[i]))
-            << "seed " << program.seed << " root " << root << " lane " << lane << " input " << i;
-    }
+    graph::Threaded<Pack<T>> packs(tape, run.index(root), inputs);
+    checkLanes(packs, points, expected, !goesThroughOwnFunctions(program), tally);
+    if (testing::Test::HasFatalFailure()) return;
   }
 }
 
-TEST(Threaded, RandomGraphsInDouble) {
-  for (std::uint64_t seed = 1; seed <= 4000; ++seed) {
-    check<double>(graphs::Generator::generate(seed));
-    if (HasFatalFailure()) return;
+template <class T> void checkAll(std::uint64_t firstSeed, std::uint64_t lastSeed) {
+  Tally tally;
+  for (std::uint64_t seed = firstSeed; seed <= lastSeed; ++seed) {
+    check<T>(graphs::Generator::generate(seed), tally);
+    if (testing::Test::HasFatalFailure()) return;
   }
+  EXPECT_GE(tally.exact, tally.points / 10);
+  // At a kink, or where everything cancels, an ulp more or less decides about the whole gradient.
+  EXPECT_LE(tally.far, tally.points / 2000);
 }
-TEST(Threaded, RandomGraphsInFloat) {
-  for (std::uint64_t seed = 5001; seed <= 7000; ++seed) {
-    check<float>(graphs::Generator::generate(seed));
-    if (HasFatalFailure()) return;
-  }
-}
+TEST(Threaded, RandomGraphsInDouble) { checkAll<double>(1, 4000); }
+TEST(Threaded, RandomGraphsInFloat) { checkAll<float>(5001, 7000); }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // A pack: `n` numbers that go through the same operators at once, one in each lane of a SIMD vector (paper F.3).
 //
-// Lanes never mix, so lane i has the bits of the same computation on number i alone. Vector extensions carry the
-// arithmetic; compilers split a pack that is wider than the machine. Functions of the C library run lane by lane.
+// Lanes never mix: what lane i holds depends neither on i nor on the other lanes. It has the bits of the same
+// computation on that number alone, except through exp, log and tanh, which packs compute themselves (pack_math.hpp)
+// and plain numbers leave to the C library. Vector extensions carry the arithmetic; compilers split a pack that is wider
+// than the machine. Functions of the C library run lane by lane.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +12,7 @@
 #include <utility>
 
 #include "ops_binary.hpp"
+#include "pack_math.hpp"
 
 BURTORCH_FUSE_BEGIN
 namespace burtorch {
@@ -56,8 +59,7 @@ template <std::floating_point T, std::size_t n = packWidth<T>> struct Pack {
   BURTORCH_INLINE constexpr Pack(const Vector& vector) : lanes(vector) {}
   /// The same number in every lane. Not 0 + number: that loses the sign of -0.
   template <Plain N>
-  BURTORCH_INLINE constexpr Pack(N number)
-      : lanes(fill(static_cast<T>(number), std::make_index_sequence<n>{})) {}
+  BURTORCH_INLINE constexpr Pack(N number) : Pack(static_cast<T>(number), std::make_index_sequence<n>{}) {}
 
   BURTORCH_INLINE static Pack load(const T* from) {
     Pack pack;
@@ -95,9 +97,8 @@ template <std::floating_point T, std::size_t n = packWidth<T>> struct Pack {
 
  private:
   template <std::size_t... i>
-  BURTORCH_INLINE static constexpr Vector fill(T number, std::index_sequence<i...>) {
-    return Vector{(static_cast<void>(i), number)...};
-  }
+  BURTORCH_INLINE constexpr Pack(T number, std::index_sequence<i...>)
+      : lanes{(static_cast<void>(i), number)...} {}
 };
 
 /// The sum of the first `count` lanes, in order.
@@ -115,6 +116,20 @@ BURTORCH_INLINE Pack<T, n> forEachLane(const Pack<T, n>& x, Function function) {
   for (T& lane : lanes) lane = function(lane);
   return Pack<T, n>::load(lanes);
 }
+/// `function` of vectors as wide as the machine's, or of the whole pack if that is less.
+template <class T, std::size_t n, class Function>
+BURTORCH_INLINE Pack<T, n> forEachVector(const Pack<T, n>& x, Function function) {
+  if constexpr (n <= packWidth<T>) {
+    return function(x.lanes);
+  } else {
+    typename Pack<T>::Vector parts[n / packWidth<T>];
+    std::memcpy(parts, &x, sizeof x);
+    for (auto& part : parts) part = function(part);
+    Pack<T, n> result;
+    std::memcpy(&result, parts, sizeof result);
+    return result;
+  }
+}
 
 // What the rules of the operators call. Found before the functions of the same names for all numbers: more special.
 template <class T, std::size_t n> Pack<T, n> abs(const Pack<T, n>& x) {
@@ -126,14 +141,8 @@ template <class T, std::size_t n> Pack<T, n> cos(const Pack<T, n>& x) {
 template <class T, std::size_t n> Pack<T, n> erf(const Pack<T, n>& x) {
   return forEachLane(x, [](T lane) { return std::erf(lane); });
 }
-template <class T, std::size_t n> Pack<T, n> exp(const Pack<T, n>& x) {
-  return forEachLane(x, [](T lane) { return std::exp(lane); });
-}
 template <class T, std::size_t n> Pack<T, n> expm1(const Pack<T, n>& x) {
   return forEachLane(x, [](T lane) { return std::expm1(lane); });
-}
-template <class T, std::size_t n> Pack<T, n> log(const Pack<T, n>& x) {
-  return forEachLane(x, [](T lane) { return std::log(lane); });
 }
 template <class T, std::size_t n> Pack<T, n> log1p(const Pack<T, n>& x) {
   return forEachLane(x, [](T lane) { return std::log1p(lane); });
@@ -144,8 +153,14 @@ template <class T, std::size_t n> Pack<T, n> sin(const Pack<T, n>& x) {
 template <class T, std::size_t n> Pack<T, n> sqrt(const Pack<T, n>& x) {
   return forEachLane(x, [](T lane) { return std::sqrt(lane); });
 }
-template <class T, std::size_t n> Pack<T, n> tanh(const Pack<T, n>& x) {
-  return forEachLane(x, [](T lane) { return std::tanh(lane); });
+template <class T, std::size_t n> BURTORCH_INLINE Pack<T, n> exp(const Pack<T, n>& x) {
+  return forEachVector(x, [](auto lanes) { return vectors::exp(lanes); });
+}
+template <class T, std::size_t n> BURTORCH_INLINE Pack<T, n> log(const Pack<T, n>& x) {
+  return forEachVector(x, [](auto lanes) { return vectors::log(lanes); });
+}
+template <class T, std::size_t n> BURTORCH_INLINE Pack<T, n> tanh(const Pack<T, n>& x) {
+  return forEachVector(x, [](auto lanes) { return vectors::tanh(lanes); });
 }
 template <class T, std::size_t n> Pack<T, n> pow(const Pack<T, n>& x, T exponent) {
   return forEachLane(x, [exponent](T lane) { return std::pow(lane, exponent); });

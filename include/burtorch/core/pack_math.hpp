@@ -1,0 +1,164 @@
+// exp, log and tanh of SIMD vectors, all lanes at once: no branches, no tables, no calls.
+//
+// For any vector of floats or doubles of the compilers' vector extensions that is no wider than the machine's; pack.hpp
+// calls them for packs of any width. The largest errors are 1.1 ulp (exp), 1.4 (log) and 2.7 (tanh), see
+// tests/core/pack_math_test.cpp, over the whole range: overflow, denormal arguments and results, zeros of either sign,
+// infinities, NaN. A lane does not see its neighbours, so a number has the same bits in every lane; they may differ from
+// those of the C library. Rounding to nearest is assumed, as everywhere.
+//
+// The way is the usual one: exp(x) = 2^k exp(r) and log(2^k m) = k ln 2 + log(m), where a polynomial does for r and m.
+// Coefficients are minimax fits (Remez) of the relative error. Nothing depends on fused multiply-add; where the machine has
+// it, compilers use it (BURTORCH_FUSE_BEGIN), and last bits differ. No sum has two products as its terms: which of them is
+// fused would be the compiler's choice, and might not be the same in every place that this is inlined into.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "config.hpp"
+
+BURTORCH_FUSE_BEGIN
+namespace burtorch::vectors {
+
+template <class V> using NumberOf = std::remove_cvref_t<decltype(std::declval<V&>()[0])>;
+
+/// The bits of a vector, as unsigned words: 64-bit words have no signed shift to the right before AVX-512.
+template <class V> struct BitsOf {
+  using Word = std::conditional_t<sizeof(NumberOf<V>) == 4, std::uint32_t, std::uint64_t>;
+  typedef Word Type __attribute__((vector_size(sizeof(V))));
+};
+template <class V> using Words = typename BitsOf<V>::Type;
+
+template <class V> BURTORCH_INLINE Words<V> bitsOf(V x) { return reinterpret_cast<Words<V>>(x); }
+template <class V> BURTORCH_INLINE V numbersOf(Words<V> bits) { return reinterpret_cast<V>(bits); }
+/// The same number in every lane. Not V{} + number: that loses the sign of -0.
+template <class V> BURTORCH_INLINE V fill(NumberOf<V> number) { return number - V{}; }
+
+/// How a number type is laid out, and where exp and tanh reach their limits.
+template <std::floating_point T> struct Layout;
+template <> struct Layout<float> {
+  static constexpr std::uint32_t mantissaBits = 23, bias = 127;
+  static constexpr std::uint32_t rootOfHalf = 0x3f3504f3;  // the bits of sqrt(1/2)
+  // 16 bits of ln 2, so that their product with k is exact, and the rest.
+  static constexpr float ln2High = 0x1.62e4p-1f, ln2Low = 0x1.7f7d1cp-20f, log2e = 0x1.715476p+0f;
+  static constexpr float expIsZero = -104, expIsInfinite = 89, tanhIsOne = 9.5;
+};
+template <> struct Layout<double> {
+  static constexpr std::uint64_t mantissaBits = 52, bias = 1023;
+  static constexpr std::uint64_t rootOfHalf = 0x3fe6a09e667f3bcd;
+  static constexpr double ln2High = 0x1.62e42fefa2p-1, ln2Low = 0x1.9ef35793c7673p-41,
+                          log2e = 0x1.71547652b82fep+0;
+  static constexpr double expIsZero = -746, expIsInfinite = 710, tanhIsOne = 19.5;
+};
+
+/// c0 + c2 x^2 + c4 x^4 + ...
+template <class V> BURTORCH_INLINE V everyOther(V, NumberOf<V> c) { return fill<V>(c); }
+template <class V> BURTORCH_INLINE V everyOther(V, NumberOf<V> c, NumberOf<V>) { return fill<V>(c); }
+template <class V, class... C>
+BURTORCH_INLINE V everyOther(V square, NumberOf<V> c, NumberOf<V>, C... higher) {
+  return everyOther(square, higher...) * square + c;
+}
+/// c0 + c1 x + c2 x^2 + ... in as many steps as Horner's rule takes, but in two chains that do not wait for each other.
+template <class V, class... C> BURTORCH_INLINE V polynomial(V x, V square, NumberOf<V> c, C... higher) {
+  return everyOther(square, higher...) * x + everyOther(square, c, higher...);
+}
+
+/// x = k ln 2 + rest with a whole k and |rest| <= ln 2 / 2, for exp and tanh.
+template <class V> struct Reduced {
+  V rest;
+  Words<V> twiceBiased;  // in its lowest bits k + 2 bias; above them rubbish that shifts push out
+};
+template <class V> BURTORCH_INLINE Reduced<V> reduce(V x) {
+  using T = NumberOf<V>;
+  using L = Layout<T>;
+  // At 1.5 * 2^mantissaBits the ulp is 1, so this addition rounds to whole numbers, and puts them into the low bits.
+  constexpr T shift = T(1.5) * static_cast<T>(std::uint64_t{1} << L::mantissaBits) + 2 * L::bias;
+  const V shifted = x * L::log2e + shift;
+  const V k = shifted - shift;
+  return {(x - k * L::ln2High) - k * L::ln2Low, bitsOf(shifted)};
+}
+
+/// exp(r) - 1 for |r| <= ln 2 / 2, with a small relative error: r + r^2 h(r).
+template <class V> BURTORCH_INLINE V expMinusOne(V r) {
+  const V square = r * r;
+  if constexpr (std::is_same_v<NumberOf<V>, float>)
+    return square * polynomial(r, square, 0x1.fffffep-2f, 0x1.5554aep-3f, 0x1.555676p-5f, 0x1.122886p-7f,
+                               0x1.6bebdcp-10f) +
+           r;
+  else
+    return square * polynomial(r, square, 0x1.0000000000005p-1, 0x1.5555555555539p-3, 0x1.55555555521f2p-5,
+                               0x1.1111111119191p-7, 0x1.6c16c17f1281dp-10, 0x1.a01a017499ec7p-13,
+                               0x1.a019a6bfc0f8cp-16, 0x1.71de8897554e4p-19, 0x1.28a2979919efap-22,
+                               0x1.ae6bb9e449f72p-26) +
+           r;
+}
+
+template <class V> BURTORCH_INLINE V exp(V x) {
+  using L = Layout<NumberOf<V>>;
+  // Comparisons that are false for NaN, so that it stays.
+  x = x > L::expIsInfinite ? fill<V>(L::expIsInfinite) : x;
+  x = x < L::expIsZero ? fill<V>(L::expIsZero) : x;
+  const auto [rest, k] = reduce(x);
+  // 2^k in two factors: each is a normal number even where k is 128 or -150, the product overflows or underflows by
+  // itself, and a denormal result is rounded once.
+  const Words<V> half = k >> 1;
+  const V first = numbersOf<V>(half << L::mantissaBits), second = numbersOf<V>((k - half) << L::mantissaBits);
+  return (expMinusOne(rest) * first + first) * second;
+}
+
+/// By e = exp(2 |x|) - 1 = 2^k (exp(r) - 1) + (2^k - 1): tanh(|x|) = e / (e + 2), which is exact enough down to 0.
+template <class V> BURTORCH_INLINE V tanh(V x) {
+  using L = Layout<NumberOf<V>>;
+  const Words<V> sign = bitsOf(x) & bitsOf(fill<V>(-NumberOf<V>{}));
+  V size = numbersOf<V>(bitsOf(x) ^ sign);
+  size = size > L::tanhIsOne ? fill<V>(L::tanhIsOne) : size;
+  const auto [rest, k] = reduce(size + size);
+  const V power = numbersOf<V>((k - L::bias) << L::mantissaBits);
+  const V e = expMinusOne(rest) * power + (power - NumberOf<V>{1});
+  return numbersOf<V>(bitsOf(e / (e + NumberOf<V>{2})) | sign);
+}
+
+/// log(1 + f) for sqrt(1/2) <= 1 + f <= sqrt(2).
+template <class V> BURTORCH_INLINE V logOfOnePlus(V f) {
+  if constexpr (std::is_same_v<NumberOf<V>, float>) {
+    const V square = f * f;
+    return square * polynomial(f, square, -0x1.fffff8p-2f, 0x1.55555p-2f, -0x1.000426p-2f, 0x1.99a3f4p-3f,
+                               -0x1.54276ep-3f, 0x1.22719ap-3f, -0x1.0f3764p-3f, 0x1.084868p-3f,
+                               -0x1.383028p-4f) +
+           f;
+  } else {
+    // 2 atanh(s) = 2 s + s R(s^2) with s = f / (2 + f): a series half as long, for one division. As 2 s = f - s f, the
+    // rounding of s only touches a term that is small against f.
+    const V s = f / (f + 2.0), z = s * s;
+    const V series =
+        polynomial(z, z * z, 0x1.5555555555592p-1, 0x1.999999997fea9p-2, 0x1.24924941e4978p-2,
+                   0x1.c71c5212f7eb5p-3, 0x1.74663d0d3ea75p-3, 0x1.39a1e7d8686cbp-3, 0x1.2f03b6f8a5b63p-3);
+    return f - s * (f - z * series);
+  }
+}
+
+template <class V> BURTORCH_INLINE V log(V x) {
+  using T = NumberOf<V>;
+  using L = Layout<T>;
+  using Limits = std::numeric_limits<T>;
+  constexpr auto one = decltype(L::bias){1};
+  constexpr T scale = static_cast<T>(one << L::mantissaBits);
+  const auto isDenormal = x < Limits::min();
+  // The exponent counted from sqrt(1/2), so that m lies around 1: it is k + bias. Or-ing it into the bits of `scale`, whose
+  // ulp is 1, makes it a floating-point number.
+  const Words<V> bits = bitsOf(isDenormal ? x * scale : x) + ((L::bias << L::mantissaBits) - L::rootOfHalf);
+  const V biased = numbersOf<V>((bits >> L::mantissaBits) | bitsOf(fill<V>(scale)));
+  const V k = biased - (isDenormal ? fill<V>(scale + L::bias + L::mantissaBits) : fill<V>(scale + L::bias));
+  const V f = numbersOf<V>((bits & ((one << L::mantissaBits) - 1)) + L::rootOfHalf) - T{1};
+
+  const V y = k * L::ln2High + (k * L::ln2Low + logOfOnePlus(f));
+  const V atMostZero = x < T{0} ? fill<V>(Limits::quiet_NaN()) : fill<V>(-Limits::infinity());
+  const V positive = x < Limits::infinity() ? y : x;  // infinity and NaN are their own logarithms
+  return x <= T{0} ? atMostZero : positive;
+}
+
+}  // namespace burtorch::vectors
+BURTORCH_FUSE_END

@@ -1,0 +1,22 @@
+// Operators that call exp, log or tanh. Packs compute these by themselves (core/pack_math.hpp), plain numbers leave them to
+// the C library, so their results may differ in the last bits; all others must have equal bits.
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+
+namespace packs {
+
+constexpr std::string_view values[] = {"exp",      "logarithm", "negativeLog",  "tanh",   "sigmoid",
+                                       "softplus", "logSumExp", "crossEntropy", "softmax"};
+constexpr std::string_view slopes[] = {"softplus", "erf", "gelu", "logSumExp", "crossEntropy"};
+
+inline bool isOwnValue(std::string_view op) {
+  return std::find(std::begin(values), std::end(values), op) != std::end(values);
+}
+/// Whether the slope rule itself calls one of them, besides using the operator's value.
+inline bool isOwnSlope(std::string_view op) {
+  return std::find(std::begin(slopes), std::end(slopes), op) != std::end(slopes);
+}
+
+}  // namespace packs
