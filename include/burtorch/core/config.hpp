@@ -22,6 +22,7 @@
 // Operators must dissolve into the caller, where the compiler sees a whole expression; left to itself it stops
 // inlining after a few of them and every node then costs a call and a trip through memory.
 #define BURTORCH_INLINE [[gnu::always_inline]] inline
+#define BURTORCH_INLINE_LAMBDA __attribute__((always_inline))
 
 // Between these two, a product and a sum may become one fused operation where the machine has it, also when they come
 // from different functions. g++ does so by itself; clang fuses only inside one expression unless it is told.

@@ -19,11 +19,12 @@ requires(C.checks) struct Handle<C> {
   const void* tape = nullptr;
 };
 
-/// What the sweep needs of a tape: three base pointers, small enough to stay in registers.
+/// What the sweep needs of a tape.
 template <class T> struct Frame {
   const T* values;
   T* gradients;
   const Index* words;
+  std::uint64_t* fresh = nullptr;  // see Tape::setFresh
 };
 
 /// An operator of the user's, as a tape knows it.

@@ -3,8 +3,9 @@
 //   leaf      b: how many                       unary   a: node
 //   binary    a, b: nodes                       constant  a: node, b: where its constant lies among the words
 //   varying, pair, block   a: where its lists lie among the words, b: how many elements each has
-// Where the results go is not stored. Results are appended in the order of the instructions, one scalar each (leaf and
-// block: b scalars), so whoever walks the tape knows. A node costs 8 bytes besides its value and gradient.
+//   layer     a: where its description lies among the words (layer.hpp), b: how many results it has
+// Where the results go is not stored. Results are appended in the order of the instructions, one scalar each (leaf,
+// block and layer: b scalars), so whoever walks the tape knows. A node costs 8 bytes besides its value and gradient.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +43,9 @@ struct OpInfo {
   Arity arity;
   bool hasBias = false;
 
-  constexpr bool writesMany() const { return arity == Arity::leaf || arity == Arity::block; }
+  constexpr bool writesMany() const {
+    return arity == Arity::leaf || arity == Arity::block || arity == Arity::layer;
+  }
 };
 
 /// An operator of the user's own may leave out opcode and formula.
@@ -74,6 +77,12 @@ void forEachOperand(Instruction instruction, const OpInfo& info, const Index* wo
       visitList(xs);
       visitList(ListShape::decode(at + xs.wordCount(), instruction.b()));
       if (info.hasBias) visit(words[instruction.a()]);
+      return;
+    }
+    case Arity::layer: {
+      const Index* at = words + instruction.a();
+      for (const Index* block = at + 1; block < at + 1 + 2 * at[0]; block += 2)
+        for (Index i = 0; i < block[1]; ++i) visit(block[0] + i);
       return;
     }
   }

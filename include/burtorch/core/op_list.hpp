@@ -69,7 +69,7 @@ using OpList = TypeList<ops::Leaf,
 
 /// Opcodes from here on belong to the user's own operators, in the order in which a tape first meets them.
 inline constexpr std::size_t firstUserOpcode = OpList::size;
-inline constexpr std::size_t maxUserOps = 32;
+inline constexpr std::size_t maxUserOps = 64;
 static_assert(firstUserOpcode + maxUserOps <= 256);
 
 }  // namespace burtorch

@@ -14,8 +14,9 @@
 
 namespace burtorch {
 
-/// How many numbers an operator takes: none, one, two, one and a constant, a list, two lists; a block writes many.
-enum class Arity { leaf, unary, binary, constant, varying, pair, block };
+/// How many numbers an operator takes: none, one, two, one and a constant, a list, two lists; a block writes many, a
+/// layer (layer.hpp) takes and writes whole blocks.
+enum class Arity { leaf, unary, binary, constant, varying, pair, block, layer };
 
 /// Stands where a slope rule does not read a value. It accepts anything, so the rule itself tells what it needs.
 struct Unread {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "current_tape.hpp"
+#include "layer.hpp"
 #include "slope_reads.hpp"
 
 namespace burtorch {
@@ -67,19 +68,23 @@ template <class Op, class T>
     if constexpr (slopes.isPair) frame.gradients[code.b()] = frame.gradients[code.b()] + slopes.y;
     return true;
   } else {
+    constexpr bool writesMany = infoOf<Op>().writesMany();
     if (!isReached) {
-      // If the results are finite, so were the operands of the library's own list operators, and then zeros arriving
-      // here are only zeros further down.
-      const Index count = Op::arity == Arity::block ? code.b() : 1;
+      // Of the library's own list operators, and of layers without poles, finite results have finite slopes; zeros
+      // arriving here are then only zeros further down.
+      const Index first = last + 1 - (writesMany ? code.b() : 1);
       bool isZero = true, isFinite = OpList::contains<Op>;
-      for (Index node = last + 1 - count; node <= last; ++node) {
-        isZero = isZero && ScalarTraits<T>::isZero(frame.gradients[node]);
+      if constexpr (Op::arity == Arity::layer) isFinite = !Op::hasPoles;
+      for (Index node = first; node <= last && isZero; ++node)
+        isZero = ScalarTraits<T>::isZero(frame.gradients[node]);
+      for (Index node = first; node <= last && isZero; ++node)
         isFinite = isFinite && ScalarTraits<T>::isFinite(frame.values[node]);
-      }
       if (isZero) return isFinite;
     }
     const Index* at = frame.words + code.a();
-    if constexpr (Op::arity == Arity::pair) {
+    if constexpr (Op::arity == Arity::layer) {
+      Op::slope(Layer<T>{frame.values, frame.gradients, at, last + 1 - code.b(), frame.fresh});
+    } else if constexpr (Op::arity == Arity::pair) {
       if constexpr (Op::hasBias) {
         frame.gradients[at[0]] = frame.gradients[at[0]] + g;
         ++at;
@@ -117,6 +122,9 @@ BURTORCH_INLINE void compute(T* values, const Index* words, Instruction code, In
     values[last] = Op::hasBias ? sum + values[words[code.a()]] : sum;
   } else if constexpr (Op::arity == Arity::block) {
     Op::value(listAt(words + code.a()), values + (last + 1 - code.b()));
+  } else if constexpr (Op::arity == Arity::layer) {
+    const Index first = last + 1 - code.b();
+    Op::value(Layer<T>{values, nullptr, words + code.a(), first}, values + first);
   } else if constexpr (Op::arity == Arity::varying) {
     const List<T> xs = listAt(words + code.a());
     if constexpr (Op::takesIndex)
@@ -238,14 +246,15 @@ template <class T, Config C> class Sweep {
         } else {
           if (!pull<Op, T>({values, gradients, words}, here, last, false)) [[unlikely]]
             step = Step::nanFromZero;
-          last -= Op::arity == Arity::block ? here.b() : 1;
+          last -= infoOf<Op>().writesMany() ? here.b() : 1;
           g = gradients[last];
         }
       };
       if (!OpList::visitAt(here.op(), visit)) {
-        if (!tape.userOp(here.op())->pull({values, gradients, words}, here, last, false))
-          step = Step::nanFromZero;
-        g = gradients[--last];
+        const UserOp<T>& op = *tape.userOp(here.op());
+        if (!op.pull(tape.frame(), here, last, false)) step = Step::nanFromZero;
+        last -= op.info.writesMany() ? here.b() : 1;
+        g = gradients[last];
       }
     } while (step == Step::next);
     return step == Step::done ? nullptr : code;

@@ -98,6 +98,11 @@ template <class T, Config C> class Tape {
   /// The operator that made a node.
   const OpInfo& opOf(Index node) const { return infoOf(arrays_.code.data()[find(node).instruction].op()); }
 
+  /// A bit for each block of parameters whose gradient is still to be written: the first layer that reaches the block
+  /// stores instead of adding, and clears its bit. So nobody has to set the gradients to zero. Only for blocks that
+  /// layers alone use; nullptr, the default: everything is added.
+  void setFresh(std::uint64_t* bits) { fresh_ = bits; }
+
   // For the engine: recording.
 
   /// The current tape, with room for what is about to be recorded.
@@ -138,10 +143,9 @@ template <class T, Config C> class Tape {
     bias_ = first + count - codeSize_;
     tailCode_ = static_cast<Index>(codeSize_);
     updateLimit();
-    for (std::size_t i = first; i < first + count; ++i) {
-      arrays_.gradients.data()[i] = T{0};
-      if constexpr (C.checks) arrays_.epochs.data()[i] = epoch_;
-    }
+    for (std::size_t i = first; i < first + count; ++i) arrays_.gradients.data()[i] = T{0};
+    if constexpr (C.checks)
+      for (std::size_t i = first; i < first + count; ++i) arrays_.epochs.data()[i] = epoch_;
     return arrays_.values.data() + first;
   }
   /// Appends words (a constant, a list); there must be room. Returns where they lie.
@@ -214,7 +218,9 @@ template <class T, Config C> class Tape {
   }
   Instruction instruction(std::size_t k) const { return arrays_.code.data()[k]; }
   const Instruction* code() const { return arrays_.code.data(); }
-  Frame<T> frame() const { return {arrays_.values.data(), arrays_.gradients.data(), arrays_.words.data()}; }
+  Frame<T> frame() const {
+    return {arrays_.values.data(), arrays_.gradients.data(), arrays_.words.data(), fresh_};
+  }
   const Index* words() const { return arrays_.words.data(); }
   /// Instructions before this one are all leaves: a sweep may stop here.
   std::size_t leadingLeaves() const { return leadingLeaves_; }
@@ -274,6 +280,7 @@ template <class T, Config C> class Tape {
   std::uint8_t userOpCount_ = 0;
   const UserOp<T>* userOps_[maxUserOps] = {};
   Index epoch_ = 0;  // counts rewinds; only with checks
+  std::uint64_t* fresh_ = nullptr;
 };
 
 template <class T, Config C> void Tape<T, C>::ensure(Room extra) {

@@ -18,11 +18,11 @@ void computeInstructions(const Tape<T, C>& tape, std::size_t count, E* values) {
   for (std::size_t k = 0; k < count; ++k) {
     const Instruction here = code[k];
     const auto visit = [&]<class Op>() __attribute__((always_inline)) {
-      last += Op::arity == Arity::leaf || Op::arity == Arity::block ? here.b() : 1;
+      last += infoOf<Op>().writesMany() ? here.b() : 1;
       if constexpr (Op::arity != Arity::leaf) compute<Op, E>(values, words, here, last);
     };
     if (!OpList::visitAt(here.op(), visit)) {
-      ++last;
+      last += tape.infoOf(here.op()).writesMany() ? here.b() : 1;
       if constexpr (std::is_same_v<E, T>) tape.userOp(here.op())->compute(values, words, here, last);
     }
   }

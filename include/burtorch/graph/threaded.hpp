@@ -264,7 +264,7 @@ template <class E> class Threaded {
           info.arity == Arity::unary || info.arity == Arity::binary || info.arity == Arity::constant;
       if (isScalar && at.code.op() < firstUserOpcode) continue;
       forEachOperand(at.code, info, words_, sum);
-      for (Index i = 0; info.arity == Arity::block && i < at.code.b(); ++i) sum(at.last - i);
+      for (Index i = 0; info.writesMany() && i < at.code.b(); ++i) sum(at.last - i);
     }
     hasGradient[root_] = true;
     Step turnStep{&turn, 0, static_cast<Index>(summed_.size()), root_, 0, {T{}}};

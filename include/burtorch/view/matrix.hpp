@@ -1,0 +1,83 @@
+// A block of nodes as a matrix, row by row, and how a layer is put on the tape.
+//
+// In layers a row is a feature and a column one sample, or one position of a sample: `X(feature, column)`. Then what
+// belongs to one feature lies side by side, every layer is a loop over columns in vector registers, and weights are read
+// in place. Views copy nothing; every element is an ordinary Value.
+#pragma once
+
+#include <span>
+
+#include "../core/value.hpp"
+
+namespace burtorch {
+
+template <class T, Config C = defaultConfig> class Matrix {
+ public:
+  Matrix() = default;
+  Matrix(Handle<C> first, std::size_t rows, std::size_t columns)
+      : first_(first), rows_(static_cast<Index>(rows)), columns_(static_cast<Index>(columns)) {}
+  /// The nodes of a range, row by row.
+  Matrix(const Range<T, C>& range, std::size_t rows, std::size_t columns)
+      : Matrix(range[0].handle(), rows, columns) {
+    if (range.size() != rows * columns || range.stride() != 1)
+      fail("a range of %zu nodes with stride %d is not a matrix of %zu x %zu", range.size(), range.stride(),
+           rows, columns);
+  }
+
+  std::size_t rows() const { return rows_; }
+  std::size_t columns() const { return columns_; }
+  std::size_t size() const { return std::size_t{rows_} * columns_; }
+  Block block() const { return {currentTape<T, C>().indexOf(first_), static_cast<Index>(size())}; }
+
+  Value<T, C> operator()(std::size_t row, std::size_t column) const {
+    if (row >= rows_ || column >= columns_)
+      fail("element (%zu, %zu) of a matrix of %u x %u is asked for", row, column, rows_, columns_);
+    return range()[row * columns_ + column];
+  }
+  Range<T, C> range() const { return {first_, size()}; }
+  Range<T, C> row(std::size_t i) const { return range().subrange(i * columns_, columns_); }
+  Range<T, C> column(std::size_t j) const {
+    return range().every(j, rows_, static_cast<std::int32_t>(columns_));
+  }
+  /// Some of its rows, which are a matrix again.
+  Matrix rowsFrom(std::size_t first, std::size_t count) const {
+    if (first + count > rows_)
+      fail("rows %zu to %zu of a matrix of %u are asked for", first, first + count, rows_);
+    return {range().subrange(first * columns_, count * columns_), count, columns_};
+  }
+  std::span<T> values() const { return range().values(); }
+  std::span<T> gradients() const { return range().gradients(); }
+
+ private:
+  Handle<C> first_;
+  Index rows_ = 0, columns_ = 0;
+};
+
+/// Puts a layer on the current tape and computes its results. `own`, then `more`, are words for its rules to read.
+template <class Op, class T, Config C = defaultConfig>
+Handle<C> recordLayer(std::span<const Block> operands, std::span<const Index> own,
+                      std::span<const Index> more, std::size_t results) {
+  const std::size_t words = 1 + 2 * operands.size() + own.size() + more.size();
+  Tape<T, C>& tape = Tape<T, C>::withRoom({results, 1, words});
+  const Opcode op = opcodeOn<Op>(tape);
+  Index* word = tape.nextWord();
+  const auto at = static_cast<Index>(word - tape.words());
+  *word++ = static_cast<Index>(operands.size());
+  for (const Block& block : operands) {
+    *word++ = block.first;
+    *word++ = block.count;
+  }
+  for (const Index w : own) *word++ = w;
+  for (const Index w : more) *word++ = w;
+  tape.commitWords(words);
+  const auto first = static_cast<Index>(tape.size());
+  T* values = tape.appendBlock(op, at, results);
+  Op::value(Layer<T>{tape.frame().values, nullptr, tape.words() + at, first}, values);
+  return tape.handleOf(first);
+}
+template <class Op, class T, Config C = defaultConfig>
+Handle<C> recordLayer(std::span<const Block> operands, std::span<const Index> own, std::size_t results) {
+  return recordLayer<Op, T, C>(operands, own, {}, results);
+}
+
+}  // namespace burtorch
