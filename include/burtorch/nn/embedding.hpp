@@ -1,0 +1,131 @@
+// Embedding lookup: row `token` of a table becomes a column. A column may have several tokens, whose rows then stand one
+// below the other (the context of the char MLP). `noToken` gives zeros: a column that only fills up a vector.
+#pragma once
+
+#include <span>
+
+#include "parameters.hpp"
+#include "product.hpp"
+
+namespace burtorch {
+
+inline constexpr Index noToken = static_cast<Index>(-1);
+
+namespace ops {
+
+/// Operand: the table. Own words: its width, columns, tokens per column, id of the table, then the tokens [place][column].
+struct EmbeddingLayer : LayerOp {
+  static constexpr std::string_view name = "embedding", formula = "table[token]";
+
+  template <class T> static void value(const Layer<T>& layer, T* y) {
+    const Shape shape(layer);
+    const T* table = layer.operand(0);
+    static constexpr T zeros[nn::laneCount<T>] = {};
+    const auto rowOf = [&](Index token, std::size_t d) {
+      return token == noToken ? zeros : table + token * shape.width + d;
+    };
+    if (shape.columns % nn::laneCount<T> == 0)
+      return forEachSquare<T>(
+          shape,
+          [&](const Index* tokens, std::size_t d, std::size_t at) {
+            nn::transposeSquare([&](std::size_t k) { return rowOf(tokens[k], d); }, y + at, shape.columns);
+          },
+          [&](Index token, std::size_t d, std::size_t at) {
+            y[at] = token == noToken ? T{0} : table[token * shape.width + d];
+          });
+    forEachRow(shape, [&](Index token, std::size_t at, auto step) {
+      for (std::size_t d = 0; d < shape.width; ++d)
+        y[at + d * step] = token == noToken ? T{0} : table[token * shape.width + d];
+    });
+  }
+
+  template <class T> static void slope(const Layer<T>& layer) {
+    const Shape shape(layer);
+    const T* gy = layer.resultGradients();
+    T* table = layer.operandGradient(0);
+    if (layer.takeFresh(layer.own()[3]))
+      for (std::size_t i = 0; i < layer.operandSize(0); ++i) table[i] = T{0};
+    const auto add = [](T& to, const T& g) { to = to + g; };
+    if (shape.columns % nn::laneCount<T> == 0)
+      return forEachSquare<T>(
+          shape,
+          [&](const Index* tokens, std::size_t d, std::size_t at) {
+            alignas(64) T turned[nn::laneCount<T> * nn::laneCount<T>];
+            nn::transposeSquare([&](std::size_t k) { return gy + at + k * shape.columns; }, turned,
+                                nn::laneCount<T>);
+            for (std::size_t k = 0; k < nn::laneCount<T>; ++k) {
+              if (tokens[k] == noToken) continue;
+              T* to = table + tokens[k] * shape.width + d;
+              nn::store<T>(to, nn::load(to) + nn::load(turned + k * nn::laneCount<T>));
+            }
+          },
+          [&](Index token, std::size_t d, std::size_t at) {
+            if (token != noToken) add(table[token * shape.width + d], gy[at]);
+          });
+    forEachRow(shape, [&](Index token, std::size_t at, auto step) {
+      if (token == noToken) return;
+      for (std::size_t d = 0; d < shape.width; ++d) add(table[token * shape.width + d], gy[at + d * step]);
+    });
+  }
+
+ private:
+  struct Shape {
+    std::size_t width, columns, places;
+    const Index* tokens;
+    template <class T>
+    explicit Shape(const Layer<T>& layer)
+        : width(layer.own()[0]), columns(layer.own()[1]), places(layer.own()[2]), tokens(layer.own() + 4) {}
+  };
+  /// Calls `visit(token, where its first number goes, how far the next ones lie apart)` for every token.
+  template <class Visit> BURTORCH_INLINE static void forEachRow(const Shape& shape, Visit visit) {
+    if (shape.columns == 1)  // known to the compiler: a vector at a time
+      for (std::size_t place = 0; place < shape.places; ++place)
+        visit(shape.tokens[place], place * shape.width, std::integral_constant<std::size_t, 1>{});
+    else
+      for (std::size_t i = 0; i < shape.places * shape.columns; ++i)
+        visit(shape.tokens[i], i / shape.columns * shape.width * shape.columns + i % shape.columns,
+              shape.columns);
+  }
+  /// Calls `square(tokens, d, where)` for as many tokens, and numbers from d on, as a vector has lanes, and
+  /// `single(token, d, where)` for what is left of the width.
+  template <class T, class Square, class Single>
+  BURTORCH_INLINE static void forEachSquare(const Shape& shape, Square square, Single single) {
+    constexpr std::size_t lanes = nn::laneCount<T>;
+    for (std::size_t place = 0; place < shape.places; ++place)
+      for (std::size_t c = 0; c < shape.columns; c += lanes) {
+        const Index* tokens = shape.tokens + place * shape.columns + c;
+        const auto at = [&](std::size_t d) { return (place * shape.width + d) * shape.columns + c; };
+        std::size_t d = 0;
+        for (; d + lanes <= shape.width; d += lanes) square(tokens, d, at(d));
+        for (; d < shape.width; ++d)
+          for (std::size_t k = 0; k < lanes; ++k) single(tokens[k], d, at(d) + k);
+      }
+  }
+};
+
+}  // namespace ops
+
+struct Embedding {
+  Parameter table;  // [vocabulary][width]
+
+  template <class T, Config C>
+  Embedding(Parameters<T, C>& parameters, const std::string& name, std::size_t vocabulary, std::size_t width)
+      : table(parameters.add(name + ".weight", ParameterRole::table, vocabulary, width)) {}
+
+  /// One column for each of `columns`; tokens are [place][column].
+  template <class T, Config C = defaultConfig>
+  Matrix<T, C> columns(std::span<const Index> tokens, std::size_t columns) const {
+    if (columns == 0 || tokens.empty() || tokens.size() % columns != 0)
+      fail("an embedding of %zu tokens in %zu columns", tokens.size(), columns);
+    for (const Index token : tokens)
+      if (token >= table.rows && token != noToken)
+        fail("token %u is not in an embedding of %u", token, table.rows);
+    const std::size_t places = tokens.size() / columns;
+    const Block operands[] = {table.block()};
+    const Index own[] = {table.columns, static_cast<Index>(columns), static_cast<Index>(places), table.id};
+    return {recordLayer<ops::EmbeddingLayer, T, C>(operands, own, tokens, places * table.columns * columns),
+            places * table.columns, columns};
+  }
+};
+
+}  // namespace burtorch

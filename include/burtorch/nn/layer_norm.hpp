@@ -1,0 +1,141 @@
+// Layer normalisation of every column: (x - mean) / sqrt(variance + epsilon) * gain + bias. The variance is biased and
+// taken in a second pass, so that a large mean does not eat its digits. Mean and 1 / sqrt are kept behind the results.
+#pragma once
+
+#include <cmath>
+
+#include "parameters.hpp"
+#include "row_sums.hpp"
+
+namespace burtorch {
+
+namespace ops {
+
+/// Operands: x, gain, bias. Own words: rows, columns, ids of gain and bias, epsilon (its bytes).
+struct LayerNormLayer : LayerOp {
+  static constexpr std::string_view name = "layerNorm",
+                                    formula = "(x - mean) / sqrt(variance + eps) * gain + bias";
+
+  template <class T> static PlainOf<T> epsilonOf(const Layer<T>& layer) {
+    return constantAt<T>(layer.own(), 4);
+  }
+
+  template <class T> static void value(const Layer<T>& layer, T* results) {
+    using std::sqrt;
+    using Pack = nn::LanePack<T>;
+    const std::size_t rows = layer.own()[0], columns = layer.own()[1];
+    const T *x = layer.operand(0), *gain = layer.operand(1), *bias = layer.operand(2);
+    T *means = results + rows * columns, *scales = means + columns;
+    const Pack share(T{1} / static_cast<PlainOf<T>>(rows));
+    for (std::size_t c = 0; c < columns; c += nn::laneCount<T>) {
+      const Pack mean =
+          sumOver<T>(rows, [&](std::size_t r) { return nn::loadPack(x + r * columns + c); }) * share;
+      const Pack variance = sumOver<T>(rows,
+                                       [&](std::size_t r) {
+                                         const Pack d = nn::loadPack(x + r * columns + c) - mean;
+                                         return d * d;
+                                       }) *
+                            share;
+      const Pack scale = Pack(T{1}) / sqrt(variance + Pack(T{epsilonOf(layer)}));
+      nn::storePack(means + c, mean);
+      nn::storePack(scales + c, scale);
+      for (std::size_t r = 0; r < rows; ++r) {
+        const Pack normal = (nn::loadPack(x + r * columns + c) - mean) * scale;
+        nn::storePack(results + r * columns + c, normal * Pack(gain[r]) + Pack(bias[r]));
+      }
+    }
+  }
+
+  // With n = (x - mean) * scale and h = g * gain: dx = scale * (h - mean of h - n * mean of h n).
+  template <class T> static void slope(const Layer<T>& layer) {
+    using Pack = nn::LanePack<T>;
+    const std::size_t rows = layer.own()[0], columns = layer.own()[1];
+    const T *x = layer.operand(0), *gain = layer.operand(1), *g = layer.resultGradients();
+    const T *means = layer.results() + rows * columns, *scales = means + columns;
+    T* gx = layer.operandGradient(0);
+    const Pack share(T{1} / static_cast<PlainOf<T>>(rows));
+    for (std::size_t c = 0; c < columns; c += nn::laneCount<T>) {
+      const Pack mean = nn::loadPack(means + c), scale = nn::loadPack(scales + c);
+      const auto h = [&](std::size_t r)
+                         BURTORCH_INLINE_LAMBDA { return nn::loadPack(g + r * columns + c) * Pack(gain[r]); };
+      const auto normal = [&](std::size_t r) BURTORCH_INLINE_LAMBDA {
+        return (nn::loadPack(x + r * columns + c) - mean) * scale;
+      };
+      Pack a, b;
+      sumOver<T>(rows, a, b, [&](std::size_t r, Pack& sum, Pack& weighted) BURTORCH_INLINE_LAMBDA {
+        const Pack slope = h(r);
+        sum = sum + slope;
+        weighted = weighted + slope * normal(r);
+      });
+      a = a * share;
+      b = b * share;
+      for (std::size_t r = 0; r < rows; ++r)
+        nn::storePack<T>(gx + r * columns + c,
+                         nn::loadPack(gx + r * columns + c) + scale * (h(r) - a - normal(r) * b));
+    }
+    const auto lanes = [](const Pack& pack) {
+      if constexpr (nn::laneCount<T> == 1)
+        return pack;
+      else
+        return pack.lanes;
+    };
+    nn::rowSums<T>(layer.operandGradient(1), rows, columns, !layer.takeFresh(layer.own()[2]),
+                   [&](std::size_t r, std::size_t c) {
+                     const Pack normal = (nn::loadPack(x + r * columns + c) - nn::loadPack(means + c)) *
+                                         nn::loadPack(scales + c);
+                     return lanes(nn::loadPack(g + r * columns + c) * normal);
+                   });
+    nn::rowSums<T>(layer.operandGradient(2), rows, columns, !layer.takeFresh(layer.own()[3]),
+                   [&](std::size_t r, std::size_t c) { return nn::load(g + r * columns + c); });
+  }
+
+ private:
+  /// Two sums over rows by `add(r, first, second)`. Each is four sums, added at the end: one would wait for its own
+  /// additions.
+  template <class T, class Add>
+  BURTORCH_INLINE static void sumOver(std::size_t rows, nn::LanePack<T>& x, nn::LanePack<T>& y, Add add) {
+    using Pack = nn::LanePack<T>;
+    Pack xs[4] = {Pack(T{0}), Pack(T{0}), Pack(T{0}), Pack(T{0})}, ys[4] = {xs[0], xs[0], xs[0], xs[0]};
+    std::size_t r = 0;
+    for (; r + 4 <= rows; r += 4)
+      nn::unroll<4>([&]<std::size_t k>() BURTORCH_INLINE_LAMBDA { add(r + k, xs[k], ys[k]); });
+    for (; r < rows; ++r) add(r, xs[0], ys[0]);
+    x = (xs[0] + xs[1]) + (xs[2] + xs[3]);
+    y = (ys[0] + ys[1]) + (ys[2] + ys[3]);
+  }
+  template <class T, class Term> BURTORCH_INLINE static nn::LanePack<T> sumOver(std::size_t rows, Term term) {
+    nn::LanePack<T> sum, unused;
+    sumOver<T>(rows, sum, unused,
+               [&](std::size_t r, nn::LanePack<T>& x, nn::LanePack<T>&)
+                   BURTORCH_INLINE_LAMBDA { x = x + term(r); });
+    return sum;
+  }
+};
+
+}  // namespace ops
+
+struct LayerNorm {
+  Parameter gain, bias;
+  double epsilon = 1e-5;
+
+  template <class T, Config C>
+  LayerNorm(Parameters<T, C>& parameters, const std::string& name, std::size_t width)
+      : gain(parameters.add(name + ".weight", ParameterRole::gain, width)),
+        bias(parameters.add(name + ".bias", ParameterRole::bias, width)) {}
+
+  template <class T, Config C> Matrix<T, C> operator()(const Matrix<T, C>& x) const {
+    if (x.rows() != gain.rows) fail("a layer norm of %u rows is given %zu", gain.rows, x.rows());
+    if (x.columns() % nn::laneCount<T> != 0)
+      fail("a layer norm is given %zu columns: a multiple of %zu, fill them up", x.columns(),
+           nn::laneCount<T>);
+    const Block operands[] = {x.block(), gain.block(), bias.block()};
+    Index own[4 + sizeof(PlainOf<T>) / sizeof(Index)] = {static_cast<Index>(x.rows()),
+                                                         static_cast<Index>(x.columns()), gain.id, bias.id};
+    const auto eps = static_cast<PlainOf<T>>(epsilon);
+    std::memcpy(own + 4, &eps, sizeof eps);
+    return {recordLayer<ops::LayerNormLayer, T, C>(operands, own, x.size() + 2 * x.columns()), x.rows(),
+            x.columns()};
+  }
+};
+
+}  // namespace burtorch

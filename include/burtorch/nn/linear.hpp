@@ -1,0 +1,149 @@
+// The linear layer, y = W x + b for every column. W is [outputs][inputs], as PyTorch stores it. Its input may be a list of
+// matrices that are read one below the other without being copied: the heads of an attention.
+#pragma once
+
+#include <span>
+
+#include "parameters.hpp"
+#include "row_sums.hpp"
+#include "vector_product.hpp"
+
+namespace burtorch {
+
+namespace ops {
+
+/// Operands: W, b (if it has one), then the inputs. Own words: outputs, inputs, columns, has b, ids of W and b.
+struct LinearLayer : LayerOp {
+  static constexpr std::string_view name = "linear", formula = "W x + b";
+
+  struct Shape {
+    std::size_t outputs, inputs, columns;
+    Index firstInput;  // operand
+    Index weightId, biasId;
+    template <class T>
+    explicit Shape(const Layer<T>& layer)
+        : outputs(layer.own()[0]),
+          inputs(layer.own()[1]),
+          columns(layer.own()[2]),
+          firstInput(1 + layer.own()[3]),
+          weightId(layer.own()[4]),
+          biasId(layer.own()[5]) {}
+  };
+
+  template <class T> static void value(const Layer<T>& layer, T* y) {
+    const Shape shape(layer);
+    const T* bias = shape.firstInput == 2 ? layer.operand(1) : nullptr;
+    std::size_t offset = 0;
+    for (Index k = shape.firstInput; k < layer.operandCount(); ++k) {
+      const std::size_t inputs = layer.operandSize(k) / shape.columns;
+      const T* w = layer.operand(0) + offset;
+      if (shape.columns == 1)
+        nn::vectorProduct<T>({w, shape.inputs}, layer.operand(k), bias, y, shape.outputs, inputs, offset > 0);
+      else
+        nn::Product<T>{w,
+                       shape.inputs,
+                       1,
+                       {layer.operand(k), shape.columns},
+                       {y, shape.columns},
+                       shape.outputs,
+                       inputs,
+                       shape.columns,
+                       bias,
+                       offset > 0}
+            .run();
+      offset += inputs;
+    }
+  }
+
+  template <class T> static void slope(const Layer<T>& layer) {
+    const Shape shape(layer);
+    const T* gy = layer.resultGradients();
+    const bool isAdded = !layer.takeFresh(shape.weightId);
+    if (shape.firstInput == 2) {
+      const bool isBiasAdded = !layer.takeFresh(shape.biasId);
+      T* gb = layer.operandGradient(1);
+      if (shape.columns == 1)
+        for (std::size_t o = 0; o < shape.outputs; ++o) gb[o] = isBiasAdded ? gb[o] + gy[o] : gy[o];
+      else
+        nn::rowSums<T>(gb, shape.outputs, shape.columns, isBiasAdded,
+                       [&](std::size_t r, std::size_t c) { return nn::load(gy + r * shape.columns + c); });
+    }
+    std::size_t offset = 0;
+    for (Index k = shape.firstInput; k < layer.operandCount(); ++k) {
+      const std::size_t inputs = layer.operandSize(k) / shape.columns;
+      const T* w = layer.operand(0) + offset;
+      T* gw = layer.operandGradient(0) + offset;
+      const T* x = layer.operand(k);
+      T* gx = layer.operandGradient(k);
+      if (shape.columns == 1) {
+        nn::vectorProductSlope<T>({w, shape.inputs}, x, gy, gx, {gw, shape.inputs}, shape.outputs, inputs,
+                                  isAdded);
+      } else {
+        nn::OuterProduct<T>{{gw, shape.inputs},
+                            {gy, shape.columns},
+                            {x, shape.columns},
+                            shape.outputs,
+                            inputs,
+                            shape.columns,
+                            isAdded}
+            .run();
+        nn::Product<T>{.w = w,
+                       .outputStride = 1,
+                       .inputStride = shape.inputs,
+                       .x = {gy, shape.columns},
+                       .y = {gx, shape.columns},
+                       .outputs = inputs,
+                       .inputs = shape.outputs,
+                       .columns = shape.columns,
+                       .isAdded = true}
+            .run();
+      }
+      offset += inputs;
+    }
+  }
+};
+
+}  // namespace ops
+
+/// A linear layer; without a bias if `bias` is left out.
+struct Linear {
+  Parameter weight, bias;
+
+  template <class T, Config C>
+  Linear(Parameters<T, C>& parameters, const std::string& name, std::size_t inputs, std::size_t outputs,
+         bool hasBias = true)
+      : weight(parameters.add(name + ".weight", ParameterRole::weight, outputs, inputs)) {
+    if (hasBias) bias = parameters.add(name + ".bias", ParameterRole::bias, outputs);
+  }
+  Linear(const Parameter& w, const Parameter& b = {}) : weight(w), bias(b) {}
+
+  template <class T, Config C> Matrix<T, C> operator()(const Matrix<T, C>& x) const {
+    return (*this)(std::span<const Matrix<T, C>>(&x, 1));
+  }
+  /// The inputs are read as if they stood one below the other.
+  template <class T, Config C> Matrix<T, C> operator()(std::span<const Matrix<T, C>> inputs) const {
+    constexpr std::size_t most = 64;
+    if (inputs.empty() || inputs.size() > most)
+      fail("a linear layer of %zu inputs: 1 to %zu", inputs.size(), most);
+    Block operands[most + 2] = {weight.block()};
+    std::size_t count = 1, rows = 0;
+    if (bias.isPresent()) operands[count++] = bias.block();
+    const std::size_t columns = inputs[0].columns();
+    for (const auto& x : inputs) {
+      if (x.columns() != columns)
+        fail("inputs of a linear layer have %zu and %zu columns", columns, x.columns());
+      operands[count++] = x.block();
+      rows += x.rows();
+    }
+    if (rows != weight.columns) fail("a linear layer of %u inputs is given %zu", weight.columns, rows);
+    if (columns != 1 && columns % nn::laneCount<T> != 0)
+      fail("a linear layer is given %zu columns: one or a multiple of %zu, fill them up", columns,
+           nn::laneCount<T>);
+    const Index own[] = {weight.rows, weight.columns, static_cast<Index>(columns), bias.isPresent() ? 1u : 0u,
+                         weight.id,   bias.id};
+    return {recordLayer<ops::LinearLayer, T, C>({operands, count}, own, weight.rows * columns), weight.rows,
+            columns};
+  }
+};
+
+}  // namespace burtorch

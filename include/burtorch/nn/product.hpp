@@ -1,0 +1,186 @@
+// Products of matrices, the heart of every layer: three kernels that work in tiles of vector registers.
+//
+// Matrices are feature-major (view/matrix.hpp), so a product and the gradient of its input are one kernel: take a weight,
+// multiply a vector of columns. It reads the weights in either direction; nothing is transposed. The gradient of the
+// weights is a sum over columns; there one factor is transposed, a chunk at a time, and the sum stays in registers.
+// Tiles have 12 accumulators: enough to hide the latency of a multiply-add (4 to 5 cycles, two per cycle), and few enough
+// for 16 registers.
+#pragma once
+
+#include "transpose.hpp"
+
+#if defined(__clang__)
+#define BURTORCH_UNROLL_4 _Pragma("clang loop unroll_count(4)")
+#else
+#define BURTORCH_UNROLL_4 _Pragma("GCC unroll 4")
+#endif
+
+namespace burtorch::nn {
+
+/// A matrix in memory: element (i, j) is at[i * stride + j].
+template <class T> struct Rows {
+  T* at;
+  std::size_t stride;
+};
+
+/// Y[o][c] = start + sum over i of W(o, i) X[i][c], with W(o, i) = w[o * outputStride + i * inputStride]. `start` is the
+/// bias of o, what Y holds already (isAdded), or 0. Columns fill whole vectors.
+template <class T> struct Product {
+  const T* w;
+  std::size_t outputStride, inputStride;
+  Rows<const T> x;
+  Rows<T> y;
+  std::size_t outputs, inputs, columns;
+  const T* bias = nullptr;
+  bool isAdded = false;
+
+  void run() const {
+    constexpr std::size_t lanes = laneCount<T>;
+    std::size_t c = 0;
+    for (; c + 2 * lanes <= columns; c += 2 * lanes) runColumns<6, 2>(*this, c);
+    for (; c + lanes <= columns; c += lanes) runColumns<8, 1>(*this, c);
+  }
+
+ private:
+  /// `p` is a copy: what is stored could otherwise change its members, as far as a compiler can see.
+  template <std::size_t rows, std::size_t vectors>
+  [[gnu::noinline]] static void runColumns(Product p, std::size_t c) {
+    std::size_t o = 0;
+    if constexpr (vectors == 1)
+      for (; o + 12 <= p.outputs; o += 12) p.template tile<12, vectors>(o, c);
+    for (; o + rows <= p.outputs; o += rows) p.template tile<rows, vectors>(o, c);
+    switch (p.outputs - o) {
+      case 7:
+      case 6: p.template tile<6, vectors>(o, c), o += 6; break;
+      case 5: return p.template tile<5, vectors>(o, c);
+      case 4: return p.template tile<4, vectors>(o, c);
+      case 3: return p.template tile<3, vectors>(o, c);
+      case 2: return p.template tile<2, vectors>(o, c);
+    }
+    if (o < p.outputs) p.template tile<1, vectors>(o, c);
+  }
+
+  template <std::size_t rows, std::size_t vectors>
+  BURTORCH_INLINE void tile(std::size_t o, std::size_t c) const {
+    constexpr std::size_t lanes = laneCount<T>;
+    Lanes<T> sum[rows][vectors];
+    T* out = y.at + o * y.stride + c;
+    unroll<rows>([&]<std::size_t r>() BURTORCH_INLINE_LAMBDA {
+      unroll<vectors>([&]<std::size_t v>() BURTORCH_INLINE_LAMBDA {
+        sum[r][v] = isAdded           ? load(out + r * y.stride + v * lanes)
+                    : bias != nullptr ? fill(bias[o + r])
+                                      : fill(T{0});
+      });
+    });
+    const T* weight = w + o * outputStride;
+    const T* column = x.at + c;
+    BURTORCH_UNROLL_4
+    for (std::size_t i = 0; i < inputs; ++i) {
+      Lanes<T> in[vectors];
+      unroll<vectors>([&]<std::size_t v>() BURTORCH_INLINE_LAMBDA { in[v] = load(column + v * lanes); });
+      unroll<rows>([&]<std::size_t r>() BURTORCH_INLINE_LAMBDA {
+        const T factor = weight[r * outputStride];
+        unroll<vectors>([&]<std::size_t v>()
+                            BURTORCH_INLINE_LAMBDA { sum[r][v] = sum[r][v] + factor * in[v]; });
+      });
+      weight += inputStride;
+      column += x.stride;
+    }
+    unroll<rows>([&]<std::size_t r>() BURTORCH_INLINE_LAMBDA {
+      unroll<vectors>([&]<std::size_t v>()
+                          BURTORCH_INLINE_LAMBDA { store(out + r * y.stride + v * lanes, sum[r][v]); });
+    });
+  }
+};
+
+/// G[i][j] = sum over c of A[i][c] B[j][c], or added to what G holds: the gradient of a matrix of weights.
+template <class T> struct OuterProduct {
+  Rows<T> g;
+  Rows<const T> a, b;
+  std::size_t rows, width, columns;  // G is rows x width
+  bool isAdded;
+
+  void run() const {
+    for (std::size_t c = 0; c < columns; c += chunkColumns)
+      for (std::size_t j = 0; j < width; j += chunkWidth)
+        runChunk(c, columns - c < chunkColumns ? columns - c : chunkColumns, j,
+                 width - j < chunkWidth ? width - j : chunkWidth);
+  }
+
+ private:
+  static constexpr std::size_t lanes = laneCount<T>;
+  // 12 KB: a chunk stays in the first-level cache while all rows pass by.
+  static constexpr std::size_t chunkColumns = 64, chunkWidth = 6 * lanes;
+
+  void runChunk(std::size_t c, std::size_t columnCount, std::size_t j, std::size_t count) const {
+    alignas(64) T turned[chunkColumns * chunkWidth];
+    const std::size_t padded = paddedTo<T>(count);
+    transpose(b.at + j * b.stride + c, count, columnCount, b.stride, turned, padded);
+    const Chunk chunk{a.at + c, turned, columnCount, padded, isAdded || c > 0};
+    // Three vectors next to each other if they come out even, else two, else one: 4 x 3, 6 x 2 or 12 x 1 accumulators.
+    for (std::size_t k = 0; k < padded;) {
+      const std::size_t left = (padded - k) / lanes;
+      if (left == 3 || left > 4) {
+        runStrip<4, 3>(chunk, k, j + k, count - k);
+        k += 3 * lanes;
+      } else if (left != 1) {
+        runStrip<6, 2>(chunk, k, j + k, count - k);
+        k += 2 * lanes;
+      } else {
+        runStrip<12, 1>(chunk, k, j + k, count - k);
+        k += lanes;
+      }
+    }
+  }
+  struct Chunk {
+    const T *a, *turned;
+    std::size_t columns, stride;
+    bool isAdded;
+  };
+  template <std::size_t tileRows, std::size_t vectors>
+  void runStrip(const Chunk& chunk, std::size_t k, std::size_t j, std::size_t count) const {
+    std::size_t i = 0;
+    for (; i + tileRows <= rows; i += tileRows) tile<tileRows, vectors>(chunk, k, i, j, count);
+    for (; i + 4 <= rows; i += 4) tile<4, vectors>(chunk, k, i, j, count);
+    for (; i < rows; ++i) tile<1, vectors>(chunk, k, i, j, count);
+  }
+  template <std::size_t tileRows, std::size_t vectors>
+  BURTORCH_INLINE void tile(const Chunk& chunk, std::size_t k, std::size_t i, std::size_t j,
+                            std::size_t count) const {
+    Lanes<T> sum[tileRows][vectors];
+    T* to = g.at + i * g.stride + j;
+    const bool isWhole = count >= vectors * lanes;
+    unroll<tileRows>([&]<std::size_t r>() BURTORCH_INLINE_LAMBDA {
+      unroll<vectors>([&]<std::size_t v>() BURTORCH_INLINE_LAMBDA {
+        sum[r][v] = chunk.isAdded && isWhole ? load(to + r * g.stride + v * lanes) : fill(T{0});
+      });
+    });
+    const T* row = chunk.turned + k;
+    const T* factor = chunk.a + i * a.stride;
+    BURTORCH_UNROLL_4
+    for (std::size_t c = 0; c < chunk.columns; ++c) {
+      Lanes<T> in[vectors];
+      unroll<vectors>([&]<std::size_t v>() BURTORCH_INLINE_LAMBDA { in[v] = load(row + v * lanes); });
+      unroll<tileRows>([&]<std::size_t r>() BURTORCH_INLINE_LAMBDA {
+        const T f = factor[r * a.stride + c];
+        unroll<vectors>([&]<std::size_t v>() BURTORCH_INLINE_LAMBDA { sum[r][v] = sum[r][v] + f * in[v]; });
+      });
+      row += chunk.stride;
+    }
+    if (isWhole) {
+      unroll<tileRows>([&]<std::size_t r>() BURTORCH_INLINE_LAMBDA {
+        unroll<vectors>([&]<std::size_t v>()
+                            BURTORCH_INLINE_LAMBDA { store(to + r * g.stride + v * lanes, sum[r][v]); });
+      });
+    } else {  // the end of a row
+      unroll<tileRows>([&]<std::size_t r>() BURTORCH_INLINE_LAMBDA {
+        T row_[vectors * lanes];
+        unroll<vectors>([&]<std::size_t v>() BURTORCH_INLINE_LAMBDA { store(row_ + v * lanes, sum[r][v]); });
+        for (std::size_t n = 0; n < count; ++n)
+          to[r * g.stride + n] = chunk.isAdded ? to[r * g.stride + n] + row_[n] : row_[n];
+      });
+    }
+  }
+};
+
+}  // namespace burtorch::nn

@@ -1,0 +1,148 @@
+// Causal attention beside inner products and softmax of scalars.
+#include <burtorch/nn/attention.hpp>
+
+#include <string>
+
+#include "reference/error_sentence.hpp"
+#include "reference/layer_checks.hpp"
+
+namespace burtorch {
+namespace {
+
+template <class T> class AttentionTest : public testing::Test {};
+using Scalars = testing::Types<float, double, Dual<double>>;
+TYPED_TEST_SUITE(AttentionTest, Scalars);
+
+template <class T> struct Attended {
+  LayerChecks<T> checks;
+  std::size_t heads, positions, padded;
+  Matrix<T> q, k, v;
+  Attended(std::size_t headCount, std::size_t size, std::size_t positionCount, std::size_t samples)
+      : heads(headCount),
+        positions(positionCount),
+        padded(nn::paddedTo<T>(positionCount)),
+        q(checks.matrix(heads * size, samples * padded)),
+        k(checks.matrix(heads * size, samples * padded)),
+        v(checks.matrix(heads * size, samples * padded)) {
+    checks.fill();
+  }
+  auto layer() {
+    return [this] { return twin::attended(attention(q, k, v, heads, positions), heads, positions, padded); };
+  }
+  auto naive() {
+    return [this] { return twin::attention(q, k, v, heads, positions, padded); };
+  }
+};
+
+TYPED_TEST(AttentionTest, IsSoftmaxOfInnerProductsAtEveryEdge) {
+  for (const std::size_t positions : {1u, 3u, 5u, 7u, 8u, 9u, 16u, 33u})
+    for (const std::size_t heads : {1u, 2u, 3u})
+      for (const std::size_t size : {1u, 3u, 4u, 5u, 8u}) {
+        Attended<TypeParam> one(heads, size, positions, 1);
+        one.checks.expectSame(one.layer(), one.naive(),
+                              std::to_string(positions) + " positions, heads " + std::to_string(heads) +
+                                  " of " + std::to_string(size));
+      }
+}
+
+TYPED_TEST(AttentionTest, SamplesDoNotSeeEachOther) {
+  for (const std::size_t positions : {3u, 8u, 9u}) {
+    Attended<TypeParam> three(2, 3, positions, 3);
+    three.checks.expectSame(three.layer(), three.naive(), "samples of " + std::to_string(positions));
+  }
+}
+
+TYPED_TEST(AttentionTest, TakesOneMatrixInAllThreePlaces) {
+  Attended<TypeParam> one(2, 3, 9, 2);
+  one.k = one.v = one.q;
+  one.checks.expectSame(one.layer(), one.naive(), "one matrix");
+}
+
+TYPED_TEST(AttentionTest, TakesRowsOfOneMatrix) {
+  LayerChecks<TypeParam> checks;
+  const std::size_t padded = nn::paddedTo<TypeParam>(5);
+  const auto all = checks.matrix(18, 2 * padded);
+  checks.fill();
+  const auto q = all.rowsFrom(0, 6), k = all.rowsFrom(6, 6), v = all.rowsFrom(12, 6);
+  checks.expectSame([&] { return twin::attended(attention(q, k, v, 3, 5), 3, 5, padded); },
+                    [&] { return twin::attention(q, k, v, 3, 5, padded); }, "rows of one");
+}
+
+TEST(Attention, APositionDoesNotSeeLaterOnes) {
+  Attended<double> one(1, 3, 7, 1);
+  const auto before = attention(one.q, one.k, one.v, 1, 7);
+  for (std::size_t d = 0; d < 3; ++d)
+    one.k(d, 5).setData(3.5), one.v(d, 5).setData(-2.5), one.q(d, 5).setData(1.5);
+  const auto after = attention(one.q, one.k, one.v, 1, 7);
+  for (std::size_t d = 0; d < 3; ++d) {
+    for (std::size_t t = 0; t < 5; ++t) EXPECT_EQ(after(d, t).dataCopy(), before(d, t).dataCopy()) << t;
+    for (std::size_t t = 5; t < 7; ++t) EXPECT_NE(after(d, t).dataCopy(), before(d, t).dataCopy()) << t;
+  }
+}
+
+TEST(Attention, TheFirstPositionTakesItsOwnValue) {
+  Attended<double> one(2, 4, 5, 1);
+  const auto y = attention(one.q, one.k, one.v, 2, 5);
+  for (std::size_t d = 0; d < 8; ++d) EXPECT_EQ(y(d, 0).dataCopy(), one.v(d, 0).dataCopy());
+}
+
+// Columns that fill up a vector may hold any finite numbers.
+TEST(Attention, FillingColumnsChangeNothing) {
+  Attended<float> one(2, 3, 5, 2);
+  const auto before = one.checks.outcomeOf(one.layer());
+  for (const auto& x : {one.q, one.k, one.v})
+    for (std::size_t r = 0; r < x.rows(); ++r)
+      for (std::size_t c = 0; c < x.columns(); ++c)
+        if (c % one.padded >= 5) x(r, c).setData(40.0f);
+  const auto after = one.checks.outcomeOf(one.layer());
+  EXPECT_EQ(worstError<float>(after.values, before.values), 0);
+  EXPECT_EQ(worstError<float>(after.gradients, before.gradients), 0);
+}
+
+TEST(Attention, LargeScoresDoNotOverflow) {
+  Attended<float> one(1, 4, 8, 1);
+  for (float& x : one.q.values()) x *= 300;
+  for (float& x : one.k.values()) x *= 300;
+  const auto y = attention(one.q, one.k, one.v, 1, 8);
+  backward(y(2, 7));
+  EXPECT_EQ(firstNonFinite(one.checks.tape), 0u) << "the first guard";
+  for (const float x : y.values()) EXPECT_LE(std::abs(x), 1.00001f);
+  for (const float g : one.q.gradients()) EXPECT_TRUE(std::isfinite(g));
+}
+
+TEST(Attention, GradientsAreSlopes) {
+  for (const std::size_t positions : {3u, 9u}) {
+    Attended<double> one(2, 3, positions, 2);
+    one.checks.expectSlopes(one.layer(), 5);
+  }
+}
+
+TEST(Attention, RefusesDifferentShapes) {
+  LayerChecks<double> checks;
+  const auto x = checks.matrix(6, 8), narrow = checks.matrix(6, 16), low = checks.matrix(3, 8);
+  for (const auto& other : {narrow, low}) {
+    constexpr auto sentence = "queries, keys and values of an attention have different shapes";
+    EXPECT_EQ(sentenceOf([&] { attention(x, other, x, 2, 8); }), sentence);
+    EXPECT_EQ(sentenceOf([&] { attention(x, x, other, 2, 8); }), sentence);
+    EXPECT_EQ(sentenceOf([&] { attention(other, x, x, 2, 8); }), sentence);
+  }
+}
+
+TEST(Attention, RefusesHeadsThatDoNotShareTheRows) {
+  LayerChecks<double> checks;
+  const auto x = checks.matrix(6, 8);
+  EXPECT_EQ(sentenceOf([&] { attention(x, x, x, 4, 8); }), "an attention of 4 heads over 6 rows");
+  EXPECT_EQ(sentenceOf([&] { attention(x, x, x, 0, 8); }), "an attention of 0 heads over 6 rows");
+}
+
+TEST(Attention, RefusesColumnsThatAreNoWholeSamples) {
+  LayerChecks<Dual<double>> checks;  // one lane on every machine
+  const auto x = checks.matrix(6, 8);
+  EXPECT_EQ(sentenceOf([&] { attention(x, x, x, 2, 3); }),
+            "an attention over samples of 3 positions, 3 columns each, is given 8 columns");
+  EXPECT_EQ(sentenceOf([&] { attention(x, x, x, 2, 0); }),
+            "an attention over samples of 0 positions, 0 columns each, is given 8 columns");
+}
+
+}  // namespace
+}  // namespace burtorch

@@ -1,0 +1,123 @@
+// Embedding beside the rows of its table, one by one: whole vectors of columns and others, several tokens for each column,
+// columns without a token.
+#include <burtorch/nn/embedding.hpp>
+
+#include <string>
+
+#include "reference/error_sentence.hpp"
+#include "reference/layer_checks.hpp"
+
+namespace burtorch {
+namespace {
+
+template <class T> class EmbeddingTest : public testing::Test {};
+using Scalars = testing::Types<float, double, Dual<double>>;
+TYPED_TEST_SUITE(EmbeddingTest, Scalars);
+
+constexpr std::size_t vocabulary = 9;
+
+/// Every third has none, and most come more than once.
+std::vector<Index> someTokens(std::size_t count) {
+  Rng rng(3);
+  std::vector<Index> tokens(count);
+  for (Index& token : tokens) token = rng.below(3) == 0 ? noToken : rng.below(vocabulary);
+  return tokens;
+}
+
+template <class T> void expectTwin(std::size_t width, std::size_t columns, std::size_t places) {
+  LayerChecks<T> checks;
+  checks.guard();
+  const Embedding embedding(checks.parameters, "table", vocabulary, width);
+  checks.fill();
+  const auto tokens = someTokens(columns * places);
+  const auto layer = [&] { return twin::elementsOf(embedding.template columns<T>(tokens, columns)); };
+  const auto naive = [&] { return twin::embedding<T>(embedding.table, tokens, columns); };
+  const std::string what = "width " + std::to_string(width) + ", columns " + std::to_string(columns) +
+                           ", places " + std::to_string(places);
+  checks.expectSame(layer, naive, what);
+  EXPECT_EQ(worstError<T>(checks.outcomeOf(layer).values, checks.outcomeOf(naive).values), 0) << what;
+}
+
+TYPED_TEST(EmbeddingTest, PutsRowsIntoColumnsAtEveryEdge) {
+  for (const std::size_t width : tileEdges)
+    for (const std::size_t columns : columnCounts<TypeParam>()) expectTwin<TypeParam>(width, columns, 1);
+}
+
+TYPED_TEST(EmbeddingTest, TakesColumnsThatFillNoVectors) {
+  for (const std::size_t width : {1u, 5u, 8u, 24u})
+    for (const std::size_t columns : {3u, 5u, 7u, 9u, 13u}) expectTwin<TypeParam>(width, columns, 1);
+}
+
+TYPED_TEST(EmbeddingTest, TokensOfOneColumnStandOneBelowTheOther) {
+  for (const std::size_t places : {2u, 3u, 5u})
+    for (const std::size_t width : {1u, 3u, 8u, 13u})
+      for (const std::size_t columns : {std::size_t{1}, std::size_t{5}, 2 * nn::laneCount<TypeParam>})
+        expectTwin<TypeParam>(width, columns, places);
+}
+
+TEST(Embedding, ShapeIsWidthTimesPlacesByColumns) {
+  LayerChecks<double> checks;
+  const Embedding embedding(checks.parameters, "table", vocabulary, 5);
+  const auto y = embedding.columns<double>(someTokens(24), 8);
+  EXPECT_EQ(y.rows(), 15u);
+  EXPECT_EQ(y.columns(), 8u);
+}
+
+TEST(Embedding, NoTokenGivesZerosWhateverTheTableHolds) {
+  for (const std::size_t columns : {5u, 8u}) {
+    LayerChecks<double> checks;
+    const Embedding embedding(checks.parameters, "table", vocabulary, 5);
+    for (double& x : checks.parameters.values()) x = std::numeric_limits<double>::infinity();
+    for (const double y : embedding.columns<double>(std::vector<Index>(columns, noToken), columns).values())
+      EXPECT_EQ(y, 0);
+  }
+}
+
+TEST(Embedding, GradientsAreSlopes) {
+  LayerChecks<double> checks;
+  const Embedding embedding(checks.parameters, "table", vocabulary, 5);
+  checks.fill();
+  const auto tokens = someTokens(16);
+  checks.expectSlopes([&] { return twin::elementsOf(embedding.columns<double>(tokens, 8)); });
+}
+
+TEST(Embedding, KeepsItsOwnTokens) {
+  LayerChecks<double> checks;
+  const Embedding embedding(checks.parameters, "table", vocabulary, 1);
+  checks.fill();
+  std::vector<Index> tokens(8, 2);
+  const auto y = embedding.columns<double>(tokens, 8);
+  tokens.assign(8, 5);
+  backward(y(0, 3));
+  EXPECT_EQ(checks.parameters.gradients(embedding.table)[2], 1);
+  EXPECT_EQ(checks.parameters.gradients(embedding.table)[5], 0);
+}
+
+TEST(Embedding, TableHasPyTorchsName) {
+  Tape<double> tape;
+  Parameters<double> parameters(tape);
+  const Embedding embedding(parameters, "wte", 65, 24);
+  EXPECT_EQ(parameters.name(embedding.table), "wte.weight");
+  EXPECT_EQ(parameters.size(), 65u * 24u);
+}
+
+TEST(Embedding, RefusesATokenThatIsNotInTheTable) {
+  LayerChecks<double> checks;
+  const Embedding embedding(checks.parameters, "table", vocabulary, 2);
+  const std::array<Index, 2> tokens{1, 9};
+  EXPECT_EQ(sentenceOf([&] { embedding.columns<double>(tokens, 2); }), "token 9 is not in an embedding of 9");
+}
+
+TEST(Embedding, RefusesTokensThatFillNoColumns) {
+  LayerChecks<double> checks;
+  const Embedding embedding(checks.parameters, "table", vocabulary, 2);
+  const std::array<Index, 3> tokens{1, 2, 3};
+  EXPECT_EQ(sentenceOf([&] { embedding.columns<double>(tokens, 2); }),
+            "an embedding of 3 tokens in 2 columns");
+  EXPECT_EQ(sentenceOf([&] { embedding.columns<double>(tokens, 0); }),
+            "an embedding of 3 tokens in 0 columns");
+  EXPECT_EQ(sentenceOf([&] { embedding.columns<double>({}, 2); }), "an embedding of 0 tokens in 2 columns");
+}
+
+}  // namespace
+}  // namespace burtorch

@@ -1,0 +1,114 @@
+// Layer norm beside mean, variance and scalar arithmetic.
+#include <burtorch/nn/layer_norm.hpp>
+
+#include <string>
+
+#include "reference/error_sentence.hpp"
+#include "reference/layer_checks.hpp"
+
+namespace burtorch {
+namespace {
+
+template <class T> class LayerNormTest : public testing::Test {};
+using Scalars = testing::Types<float, double, Dual<double>>;
+TYPED_TEST_SUITE(LayerNormTest, Scalars);
+
+template <class T> struct Normed {
+  LayerChecks<T> checks;
+  LayerNorm norm;
+  Matrix<T> x;
+  Normed(std::size_t rows, std::size_t columns)
+      : norm((checks.guard(), checks.parameters), "ln", rows), x(checks.matrix(rows, columns)) {
+    checks.fill();
+  }
+  auto layer() {
+    return [this] { return twin::elementsOf(norm(x)); };
+  }
+  void expectTwin(const std::string& what) {
+    checks.expectSame(
+        layer(), [this] { return twin::layerNorm(norm.gain, norm.bias, norm.epsilon, x); }, what);
+  }
+};
+
+TYPED_TEST(LayerNormTest, IsMeanAndVarianceAtEveryEdge) {
+  for (const std::size_t rows : tileEdges)
+    for (const std::size_t columns : columnCounts<TypeParam>()) {
+      if (rows == 1 || columns % nn::laneCount<TypeParam> != 0) continue;
+      Normed<TypeParam>(rows, columns)
+          .expectTwin("layer norm " + std::to_string(rows) + " x " + std::to_string(columns));
+    }
+}
+
+// Nothing is left of a single row. Its gradient cancels out of terms of the size of 1 / sqrt(1e-5).
+TYPED_TEST(LayerNormTest, OneRowGivesTheBias) {
+  Normed<TypeParam> normed(1, 8);
+  const auto outcome = normed.checks.outcomeOf(normed.layer());
+  for (const TypeParam& y : outcome.values)
+    EXPECT_EQ(distance(y, normed.checks.parameters.values(normed.norm.bias)[0]), 0);
+  for (const TypeParam& g : normed.x.gradients())
+    EXPECT_LE(distance(g, TypeParam{0}), 317 * normed.checks.tolerance / 32);
+}
+
+TYPED_TEST(LayerNormTest, EpsilonIsItsOwn) {
+  Normed<TypeParam> normed(7, 8);
+  normed.norm.epsilon = 0.3;
+  normed.expectTwin("epsilon 0.3");
+}
+
+// With the default epsilon a constant column is divided by sqrt(1e-5), not by 0.
+TEST(LayerNorm, AConstantColumnGivesTheBias) {
+  Normed<float> normed(5, 8);
+  for (float& x : normed.x.values()) x = 0.7f;
+  const auto y = normed.norm(normed.x);
+  const auto bias = normed.checks.parameters.values(normed.norm.bias);
+  for (std::size_t r = 0; r < 5; ++r) EXPECT_NEAR(y(r, 3).dataCopy(), bias[r], 1e-4) << r;
+}
+
+// 10000 +- 0.5: a variance taken as E[x^2] - E[x]^2 would be noise in single precision.
+TEST(LayerNorm, ALargeMeanEatsNoDigits) {
+  Normed<float> normed(4, 8);
+  for (std::size_t i = 0; i < normed.x.size(); ++i)
+    normed.x.values()[i] = 10000.0f + (i / 8 % 2 == 0 ? 0.5f : -0.5f);
+  const auto y = normed.norm(normed.x);
+  const auto gain = normed.checks.parameters.values(normed.norm.gain),
+             bias = normed.checks.parameters.values(normed.norm.bias);
+  for (std::size_t r = 0; r < 4; ++r)
+    EXPECT_NEAR(y(r, 0).dataCopy(), bias[r] + (r % 2 == 0 ? gain[r] : -gain[r]), 1e-4) << r;
+}
+
+TEST(LayerNorm, GradientsAreSlopes) {
+  Normed<double> normed(5, 8);
+  normed.checks.expectSlopes(normed.layer());
+}
+
+TEST(LayerNorm, MakesItsParametersUnderPyTorchsNames) {
+  Tape<double> tape;
+  Parameters<double> parameters(tape);
+  const LayerNorm norm(parameters, "ln1", 24);
+  EXPECT_EQ(parameters.name(norm.gain), "ln1.weight");
+  EXPECT_EQ(parameters.name(norm.bias), "ln1.bias");
+  EXPECT_EQ(parameters.size(), 48u);
+}
+
+TEST(LayerNorm, RefusesAnotherNumberOfRows) {
+  LayerChecks<double> checks;
+  const LayerNorm norm(checks.parameters, "ln", 5);
+  const auto x = checks.matrix(4, 8);
+  EXPECT_EQ(sentenceOf([&] { norm(x); }), "a layer norm of 5 rows is given 4");
+}
+
+// Also one column: a vector of it would reach into its neighbours.
+TEST(LayerNorm, RefusesColumnsThatFillNoVectors) {
+  constexpr std::size_t lanes = nn::laneCount<float>;
+  LayerChecks<float> checks;
+  const LayerNorm norm(checks.parameters, "ln", 3);
+  for (const std::size_t columns : {std::size_t{1}, lanes - 1, lanes + 1}) {
+    const auto x = checks.matrix(3, columns);
+    EXPECT_EQ(sentenceOf([&] { norm(x); }), "a layer norm is given " + std::to_string(columns) +
+                                                " columns: a multiple of " + std::to_string(lanes) +
+                                                ", fill them up");
+  }
+}
+
+}  // namespace
+}  // namespace burtorch

@@ -1,0 +1,104 @@
+// The room that layers take is known exactly, and a tape without it says so before anything has changed.
+#include <gtest/gtest.h>
+
+#include <burtorch/core/backward.hpp>
+#include <string>
+
+#include "reference/error_sentence.hpp"
+#include "reference/layer_network.hpp"
+
+namespace burtorch {
+namespace {
+
+template <class T> struct Experiment {
+  LayerNetwork network;
+  std::vector<T> x = network.point<T>();
+  Room room = roomOf<T>([&] { gradient(currentTape<T>()); });
+
+  /// The loss, with its gradient at the leaves of the tape.
+  T gradient(Tape<T>& tape) {
+    const CurrentTape here(tape);
+    tape.leaves(std::span<const T>(x));
+    const auto root = network.loss<T>();
+    backward(root);
+    return root.dataCopy();
+  }
+};
+
+template <class T> class RoomTest : public testing::Test {};
+using Scalars = testing::Types<float, double>;
+TYPED_TEST_SUITE(RoomTest, Scalars);
+
+// A vector that reaches beyond the last number would write outside the arrays: for builds with sanitizers.
+TYPED_TEST(RoomTest, WhatWasUsedOnceIsEnough) {
+  Experiment<TypeParam> experiment;
+  Tape<TypeParam> growing, exact(experiment.room);
+  EXPECT_EQ(experiment.gradient(exact), experiment.gradient(growing));
+  EXPECT_EQ(firstNonFinite(exact), exact.size());
+  for (std::size_t i = 0; i < experiment.x.size(); ++i)
+    EXPECT_EQ(exact.gradients()[i], growing.gradients()[i]) << i;
+}
+
+// firstNonFinite, and the sweep where zeros arrive, look at every number, also at those behind a layer's results.
+TYPED_TEST(RoomTest, EveryNumberIsWritten) {
+  Experiment<TypeParam> experiment;
+  std::vector<std::byte> memory(Tape<TypeParam>::requiredBytes(experiment.room), std::byte{0xff});
+  Tape<TypeParam> tape(memory, experiment.room);
+  experiment.gradient(tape);
+  EXPECT_EQ(firstNonFinite(tape), tape.size());
+}
+
+/// A linear layer of 2 inputs, 3 outputs and no bias, over 8 columns, behind its leaves and one more.
+Room usedByALinearLayer(Room room) {
+  Tape<double> tape(room);
+  CurrentTape here(tape);
+  Parameters<double> parameters(tape);
+  const Linear linear(parameters, "w", 2, 3, false);
+  const Matrix<double> x(tape.leaves(16, 0.5), 2, 8);
+  const Value<double> one = 1.0;
+  const Room before = tape.used();
+  const std::string sentence = sentenceOf([&] { linear(x); });
+  if (sentence.empty()) return tape.used();
+  EXPECT_EQ(sentence.find("the tape is full: "), 0u) << sentence;
+  EXPECT_EQ(tape.used().scalars, before.scalars);
+  EXPECT_EQ(tape.used().instructions, before.instructions);
+  EXPECT_EQ(tape.used().words, before.words);
+  EXPECT_EQ(one.dataCopy(), 1.0);
+  return {};
+}
+
+TEST(Room, AFullTapeSaysSoAndStaysAsItWas) {
+  const Room exact{.scalars = 6 + 16 + 1 + 24, .instructions = 4, .words = 1 + 2 * 2 + 6};
+  EXPECT_EQ(usedByALinearLayer(exact).scalars, exact.scalars);
+  EXPECT_EQ(usedByALinearLayer({exact.scalars - 1, exact.instructions, exact.words}).scalars, 0u);
+  EXPECT_EQ(usedByALinearLayer({exact.scalars, exact.instructions - 1, exact.words}).scalars, 0u);
+  EXPECT_EQ(usedByALinearLayer({exact.scalars, exact.instructions, exact.words - 1}).scalars, 0u);
+}
+
+TEST(Room, AFullTapeNamesWhatIsNeeded) {
+  Tape<double> tape(Room{.scalars = 46, .instructions = 3, .words = 11});
+  CurrentTape here(tape);
+  Parameters<double> parameters(tape);
+  const Linear linear(parameters, "w", 2, 3, false);
+  const Matrix<double> x(tape.leaves(16, 0.5), 2, 8);
+  linear(x);
+  EXPECT_EQ(
+      sentenceOf([&] { linear(x); }),
+      "the tape is full: 70 scalars, 4 instructions and 22 words are needed, it has room for 46, 3 and 11");
+}
+
+TEST(Room, ALayerIsOneInstructionAndAFewWords) {
+  Tape<double> tape;
+  CurrentTape here(tape);
+  Parameters<double> parameters(tape);
+  const Linear linear(parameters, "w", 24, 96);
+  const Matrix<double> x(tape.leaves(24 * 64), 24, 64);
+  const Room before = tape.used();
+  linear(x);
+  EXPECT_EQ(tape.used().scalars - before.scalars, 96u * 64u);
+  EXPECT_EQ(tape.used().instructions - before.instructions, 1u);
+  EXPECT_LE(tape.used().words - before.words, 16u);
+}
+
+}  // namespace
+}  // namespace burtorch

@@ -1,0 +1,159 @@
+// A linear layer over embedded tokens beside the embedding and the linear layer that it stands for, node by node.
+#include <burtorch/nn/token_linear.hpp>
+
+#include <string>
+
+#include "reference/error_sentence.hpp"
+#include "reference/layer_checks.hpp"
+
+namespace burtorch {
+namespace {
+
+template <class T> class TokenLinearTest : public testing::Test {};
+using Scalars = testing::Types<float, double, Dual<double>>;
+TYPED_TEST_SUITE(TokenLinearTest, Scalars);
+
+constexpr std::size_t vocabulary = 9;
+
+template <class T> struct Embedded {
+  LayerChecks<T> checks;
+  Embedding embedding;
+  Linear linear;
+  std::size_t columns;
+  std::vector<Index> tokens;
+
+  Embedded(std::size_t width, std::size_t outputs, std::size_t places, std::size_t columnCount,
+           std::size_t distinct = vocabulary)
+      : embedding((checks.guard(), checks.parameters), "wte", vocabulary, width),
+        linear(checks.block(outputs, width * places), checks.block(outputs)),
+        columns(columnCount),
+        tokens(places * columnCount) {
+    checks.fill();
+    Rng rng(3);
+    for (Index& token : tokens) token = rng.below(distinct);
+  }
+  auto layer() {
+    return [this] { return twin::elementsOf(tokenLinear<T>(embedding, linear, tokens, columns)); };
+  }
+  /// Inner products of scalars, over columns that are gathered from the table.
+  auto naive() {
+    return [this] {
+      const auto table = twin::matrixOf<T>(embedding.table), w = twin::matrixOf<T>(linear.weight);
+      twin::Outputs<T> y;
+      for (std::size_t o = 0; o < w.rows(); ++o)
+        for (std::size_t c = 0; c < columns; ++c) {
+          std::vector<Range<T>> column;
+          for (std::size_t at = c; at < tokens.size(); at += columns) column.push_back(table.row(tokens[at]));
+          y.push_back(innerProductWithBias(w.row(o), column, twin::matrixOf<T>(linear.bias)(o, 0)));
+        }
+      return y;
+    };
+  }
+};
+
+/// Blocks of 64 outputs and what remains, groups of four and what remains.
+TYPED_TEST(TokenLinearTest, IsALinearLayerOfTheEmbeddingAtEveryEdge) {
+  constexpr std::size_t lanes = nn::laneCount<TypeParam>;
+  for (const std::size_t outputs : {1u, 2u, 3u, 4u, 5u, 7u, 8u, 12u, 13u, 63u, 64u, 65u, 131u})
+    for (const std::size_t width : {lanes, 3 * lanes})
+      for (const std::size_t columns : {lanes, 3 * lanes}) {
+        Embedded<TypeParam> embedded(width, outputs, 3, columns);
+        embedded.checks.expectSame(embedded.layer(), embedded.naive(),
+                                   std::to_string(outputs) + " outputs, width " + std::to_string(width) +
+                                       ", columns " + std::to_string(columns));
+      }
+}
+
+TYPED_TEST(TokenLinearTest, SharesTheWorkOfEqualTokens) {
+  for (const std::size_t distinct : {1u, 2u, 3u, 9u})
+    for (const std::size_t places : {1u, 2u, 5u}) {
+      Embedded<TypeParam> embedded(16, 13, places, 24, distinct);
+      embedded.checks.expectSame(embedded.layer(), embedded.naive(), std::to_string(distinct) + " tokens");
+    }
+}
+
+// More pairs than are gathered at a time, and rows of the table longer than a block.
+TYPED_TEST(TokenLinearTest, TakesManyPairsAndWideTables) {
+  LayerChecks<TypeParam> checks;
+  const Embedding embedding(checks.parameters, "wte", 40, 72);
+  const Linear linear(checks.block(13, 72), checks.block(13));
+  checks.fill();
+  std::vector<Index> tokens(40);
+  for (Index c = 0; c < 40; ++c) tokens[c] = (c * 7) % 40;
+  checks.expectSame([&] { return twin::elementsOf(tokenLinear<TypeParam>(embedding, linear, tokens, 40)); },
+                    [&] {
+                      const auto x = embedding.template columns<TypeParam>(tokens, 40);
+                      return twin::linear(linear.weight, linear.bias,
+                                          std::span<const Matrix<TypeParam>>(&x, 1));
+                    },
+                    "40 pairs");
+}
+
+// firstNonFinite, and the sweep where zeros arrive, look at every number, also at those behind the results.
+TEST(TokenLinear, EveryNumberIsWritten) {
+  Embedded<double> embedded(4, 5, 2, 8);
+  const auto record = [&] {
+    currentTape<double>().leaves(std::span<const double>(std::vector(embedded.checks.tape.size(), 0.5)));
+    tokenLinear<double>(embedded.embedding, embedded.linear, embedded.tokens, 8);
+  };
+  const Room room = roomOf<double>(record);
+  std::vector<std::byte> memory(Tape<double>::requiredBytes(room), std::byte{0xff});
+  Tape<double> tape(memory, room);
+  CurrentTape here(tape);
+  record();
+  EXPECT_EQ(firstNonFinite(tape), tape.size());
+}
+
+TEST(TokenLinear, GradientsAreSlopes) {
+  Embedded<double> embedded(4, 5, 2, 8, 3);
+  embedded.checks.expectSlopes(embedded.layer(), 3);
+}
+
+// Filled up by the first column's tokens, and nothing arrives there.
+TEST(TokenLinear, ColumnsThatOnlyFillUpChangeNothing) {
+  Embedded<double> embedded(4, 5, 2, 8);
+  const auto firstColumns = [&] {
+    const auto y = tokenLinear<double>(embedded.embedding, embedded.linear, embedded.tokens, 8);
+    twin::Outputs<double> outputs;
+    for (std::size_t o = 0; o < 5; ++o)
+      for (std::size_t c = 0; c < 6; ++c) outputs.push_back(y(o, c));
+    return outputs;
+  };
+  const auto full = embedded.checks.outcomeOf(firstColumns);
+  for (std::size_t place = 0; place < 2; ++place)
+    for (std::size_t c = 6; c < 8; ++c) embedded.tokens[place * 8 + c] = noToken;
+  const auto filledUp = embedded.checks.outcomeOf(firstColumns);
+  EXPECT_LE(worstError<double>(filledUp.values, full.values), embedded.checks.tolerance);
+  EXPECT_LE(worstError<double>(filledUp.gradients, full.gradients), embedded.checks.tolerance);
+}
+
+TEST(TokenLinear, RefusesAnotherNumberOfInputs) {
+  Embedded<double> embedded(8, 5, 2, 8);
+  EXPECT_EQ(sentenceOf([&] {
+              tokenLinear<double>(embedded.embedding, embedded.linear, std::vector<Index>(24, 0), 8);
+            }),
+            "a linear layer of 16 inputs over 24 tokens in 8 columns, each 8 numbers");
+  EXPECT_EQ(sentenceOf([&] { tokenLinear<double>(embedded.embedding, embedded.linear, {}, 0); }),
+            "a linear layer of 16 inputs over 0 tokens in 0 columns, each 8 numbers");
+}
+
+TEST(TokenLinear, RefusesWhatItHasNoKernelFor) {
+  constexpr auto sentence = "tokenLinear needs whole vectors of columns and of embedding, and a bias";
+  Embedded<float> narrow(7, 5, 2, 8), odd(8, 5, 2, 7), bare(8, 5, 2, 8);
+  bare.linear.bias = {};
+  for (auto* embedded : {&narrow, &odd, &bare})
+    EXPECT_EQ(sentenceOf([&] {
+                tokenLinear<float>(embedded->embedding, embedded->linear, embedded->tokens,
+                                   embedded->columns);
+              }),
+              sentence);
+}
+
+TEST(TokenLinear, RefusesATokenThatIsNotInTheTable) {
+  Embedded<double> embedded(8, 5, 1, 8);
+  embedded.tokens[3] = 9;
+  EXPECT_EQ(sentenceOf(embedded.layer()), "token 9 is not in an embedding of 9");
+}
+
+}  // namespace
+}  // namespace burtorch

@@ -1,0 +1,120 @@
+// The naive twins of the layers: the same functions, one scalar node for every number, built from the library's scalar
+// and list operators. They read matrices of any shape, and answer their outputs row by row.
+#pragma once
+
+#include <burtorch/core/backward.hpp>
+#include <burtorch/core/reduce.hpp>
+#include <burtorch/nn/embedding.hpp>
+#include <burtorch/view/matrix.hpp>
+#include <cmath>
+#include <span>
+#include <vector>
+
+namespace burtorch::twin {
+
+template <class T> using Outputs = std::vector<Value<T>>;
+
+/// A block of parameters as a matrix.
+template <class T> Matrix<T> matrixOf(const Parameter& block) {
+  return {currentTape<T>().handleOf(block.first), block.rows, block.columns};
+}
+
+/// All elements, row by row.
+template <class T> Outputs<T> elementsOf(const Matrix<T>& x) {
+  Outputs<T> elements;
+  for (std::size_t i = 0; i < x.size(); ++i) elements.push_back(x.range()[i]);
+  return elements;
+}
+
+/// W x + b of every column; the inputs stand one below the other.
+template <class T>
+Outputs<T> linear(const Parameter& weight, const Parameter& bias, std::span<const Matrix<T>> inputs) {
+  const auto w = matrixOf<T>(weight);
+  Outputs<T> y;
+  for (std::size_t o = 0; o < w.rows(); ++o)
+    for (std::size_t c = 0; c < inputs[0].columns(); ++c) {
+      std::vector<Range<T>> column;
+      for (const auto& x : inputs) column.push_back(x.column(c));
+      y.push_back(bias.isPresent() ? innerProductWithBias(w.row(o), column, matrixOf<T>(bias)(o, 0))
+                                   : innerProduct(w.row(o), column));
+    }
+  return y;
+}
+
+/// Rows of the table as columns; tokens are [place][column]. Without a token: zeros.
+template <class T>
+Outputs<T> embedding(const Parameter& table, std::span<const Index> tokens, std::size_t columns) {
+  Outputs<T> y;
+  for (std::size_t place = 0; place < tokens.size() / columns; ++place)
+    for (std::size_t d = 0; d < table.columns; ++d)
+      for (std::size_t c = 0; c < columns; ++c) {
+        const Index token = tokens[place * columns + c];
+        y.push_back(token == noToken ? Value<T>(T{0}) : matrixOf<T>(table)(token, d));
+      }
+  return y;
+}
+
+template <class T>
+Outputs<T> layerNorm(const Parameter& gain, const Parameter& bias, double epsilon, const Matrix<T>& x) {
+  Outputs<T> y(x.size());
+  for (std::size_t c = 0; c < x.columns(); ++c) {
+    const auto mean = reduceMean(x.column(c));
+    const auto scale = invSqrt(varianceBiased(x.column(c)) + epsilon);
+    for (std::size_t r = 0; r < x.rows(); ++r)
+      y[r * x.columns() + c] = (x(r, c) - mean) * scale * matrixOf<T>(gain)(r, 0) + matrixOf<T>(bias)(r, 0);
+  }
+  return y;
+}
+
+/// Causal attention. Columns that only fill a sample up to `padded` are left out of the outputs.
+template <class T>
+Outputs<T> attention(const Matrix<T>& q, const Matrix<T>& k, const Matrix<T>& v, std::size_t heads,
+                     std::size_t positions, std::size_t padded) {
+  const std::size_t size = q.rows() / heads;
+  Outputs<T> y;
+  for (std::size_t sample = 0; sample < q.columns(); sample += padded)
+    for (std::size_t row = 0; row < q.rows(); row += size)
+      for (std::size_t t = sample; t < sample + positions; ++t) {
+        const auto query = q.rowsFrom(row, size).column(t);
+        Outputs<T> scores;
+        for (std::size_t u = sample; u <= t; ++u)
+          scores.push_back(innerProduct(query, k.rowsFrom(row, size).column(u)) /
+                           std::sqrt(static_cast<double>(size)));
+        const auto weights = softmax(scores);
+        for (std::size_t d = row; d < row + size; ++d)
+          y.push_back(innerProduct(weights, v.row(d).subrange(sample, t - sample + 1)));
+      }
+  return y;
+}
+
+/// The elements of a matrix in the order of the outputs of `attention`.
+template <class T>
+Outputs<T> attended(const Matrix<T>& x, std::size_t heads, std::size_t positions, std::size_t padded) {
+  const std::size_t size = x.rows() / heads;
+  Outputs<T> y;
+  for (std::size_t sample = 0; sample < x.columns(); sample += padded)
+    for (std::size_t row = 0; row < x.rows(); row += size)
+      for (std::size_t t = sample; t < sample + positions; ++t)
+        for (std::size_t d = row; d < row + size; ++d) y.push_back(x(d, t));
+  return y;
+}
+
+template <class T> Value<T> meanCrossEntropy(const Matrix<T>& logits, std::span<const Index> targets) {
+  Outputs<T> losses;
+  for (std::size_t c = 0; c < logits.columns(); ++c)
+    if (targets[c] != noToken) losses.push_back(crossEntropy(logits.column(c), targets[c]));
+  return reduceMean(losses);
+}
+
+template <class Op, class T> Outputs<T> each(const Matrix<T>& x) {
+  Outputs<T> y;
+  for (const auto& element : elementsOf(x)) y.push_back(apply<Op>(element));
+  return y;
+}
+template <class Op, class T> Outputs<T> each(const Matrix<T>& x, const Matrix<T>& y) {
+  Outputs<T> z;
+  for (std::size_t i = 0; i < x.size(); ++i) z.push_back(apply<Op>(x.range()[i], y.range()[i]));
+  return z;
+}
+
+}  // namespace burtorch::twin
