@@ -1,0 +1,74 @@
+// The character-level MLP of Bengio et al. as in makemore (paper 2.4): the embeddings of the last `context` characters, one
+// hidden layer of tanh, and logits of the next character. The defaults are the paper's: 1052 e + 1755 parameters for e
+// hidden units.
+#pragma once
+
+#include <vector>
+
+#include "../nn/cross_entropy.hpp"
+#include "../nn/elementwise.hpp"
+#include "../nn/token_linear.hpp"
+
+namespace burtorch {
+
+struct CharMlpConfig {
+  std::size_t vocabulary = 27, context = 16, embedding = 64, hidden = 64;
+
+  void check() const {
+    if (vocabulary < 2 || context == 0 || embedding == 0 || hidden == 0)
+      fail("a char MLP needs a vocabulary of at least 2 and no size of 0");
+  }
+};
+
+template <class T, Config C = defaultConfig> class CharMlp {
+ public:
+  using Scalar = T;
+
+  /// Its parameters become the next leaves of the tape.
+  CharMlp(Tape<T, C>& tape, const CharMlpConfig& config)
+      : config_((config.check(), config)),
+        parameters_(tape),
+        tokens_(parameters_, "embedding", config.vocabulary, config.embedding),
+        hidden_(parameters_, "hidden", config.context * config.embedding, config.hidden),
+        output_(parameters_, "output", config.hidden, config.vocabulary) {
+    parameters_.align();
+  }
+
+  const CharMlpConfig& config() const { return config_; }
+  Parameters<T, C>& parameters() { return parameters_; }
+  const Parameters<T, C>& parameters() const { return parameters_; }
+
+  /// How many columns `samples` samples take: one alone takes one, more fill whole vectors.
+  static std::size_t columnsFor(std::size_t samples) { return samples == 1 ? 1 : nn::paddedTo<T>(samples); }
+  // What an oracle asks for: a column is a sample.
+  std::size_t tokenCount(std::size_t columns) const { return config_.context * columns; }
+  std::size_t tokensPerSample() const { return config_.context; }
+  std::size_t targetsPerSample() const { return 1; }
+  std::size_t tokenAt(std::size_t sample, std::size_t place, std::size_t columns) const {
+    return place * columns + sample;
+  }
+  std::size_t targetAt(std::size_t sample, std::size_t /*place*/) const { return sample; }
+  /// More samples share more (place, token) pairs.
+  std::size_t bestTile() const { return 64; }
+
+  /// The logits of the next character, [vocabulary][columns]. `tokens` are [place][column]; a column that only fills up
+  /// has noToken.
+  Matrix<T, C> logits(std::span<const Index> tokens, std::size_t columns) const {
+    const bool isVector = columns % nn::laneCount<T> == 0 && config_.embedding % nn::laneCount<T> == 0;
+    const Matrix<T, C> hidden = isVector ? tokenLinear<T, C>(tokens_, hidden_, tokens, columns)
+                                         : hidden_(tokens_.template columns<T, C>(tokens, columns));
+    return output_(tanh(hidden));
+  }
+  /// The mean cross-entropy of the columns that have a target.
+  Value<T, C> loss(std::span<const Index> tokens, std::span<const Index> targets) const {
+    return meanCrossEntropy(logits(tokens, targets.size()), targets);
+  }
+
+ private:
+  CharMlpConfig config_;
+  Parameters<T, C> parameters_;
+  Embedding tokens_;
+  Linear hidden_, output_;
+};
+
+}  // namespace burtorch

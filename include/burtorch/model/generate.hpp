@@ -1,0 +1,88 @@
+// Text from a trained model, token by token: the logits of the next token, made softer or harder by a temperature, cut to
+// the likeliest few, and one drawn by chance.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "../core/rng.hpp"
+#include "char_mlp.hpp"
+#include "gpt.hpp"
+
+namespace burtorch {
+
+struct SamplingOptions {
+  double temperature = 1;  // 0: always the likeliest
+  std::size_t topK = 0;    // 0: all
+
+  void check() const {
+    if (!(temperature >= 0 && temperature <= 100))
+      fail("a temperature of %g: 0 to 100 is possible", temperature);
+  }
+};
+
+/// Draws a token by its logits.
+template <class T> Index drawToken(std::span<const T> logits, const SamplingOptions& options, Rng& rng) {
+  std::vector<Index> order(logits.size());
+  std::iota(order.begin(), order.end(), Index{0});
+  // A stable order, so that equal logits do not depend on the library's sort.
+  std::stable_sort(order.begin(), order.end(), [&](Index x, Index y) { return logits[x] > logits[y]; });
+  if (options.temperature == 0) return order[0];
+  const std::size_t count = options.topK > 0 ? std::min(options.topK, order.size()) : order.size();
+  std::vector<double> weights(count);
+  double sum = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double below = static_cast<double>(logits[order[i]]) - static_cast<double>(logits[order[0]]);
+    sum += weights[i] = std::exp(below / options.temperature);
+  }
+  double left = rng.uniform<double>() * sum;
+  for (std::size_t i = 0; i + 1 < count; ++i)
+    if ((left -= weights[i]) < 0) return order[i];
+  return order[count - 1];
+}
+
+/// The logits after `tokens`, of which a GPT sees the last `context`.
+template <class T, Config C>
+void nextLogits(const Gpt<T, C>& gpt, std::span<const Index> tokens, std::span<T> logits) {
+  const std::size_t seen = std::min(tokens.size(), gpt.config().context);
+  if (seen == 0) fail("a GPT goes on with a text: it needs at least one token");
+  auto& tape = gpt.parameters().tape();
+  const CurrentTape here(tape);
+  const SampleScope scope(tape);
+  std::vector<Index> columns(gpt.columnsFor(1), noToken);
+  std::copy(tokens.end() - static_cast<std::ptrdiff_t>(seen), tokens.end(), columns.begin());
+  const auto all = gpt.logits(columns);
+  for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = all(i, seen - 1).dataCopy();
+}
+/// A char MLP sees token 0 before a word begins.
+template <class T, Config C>
+void nextLogits(const CharMlp<T, C>& mlp, std::span<const Index> tokens, std::span<T> logits) {
+  const std::size_t context = mlp.config().context, seen = std::min(tokens.size(), context);
+  auto& tape = mlp.parameters().tape();
+  const CurrentTape here(tape);
+  const SampleScope scope(tape);
+  std::vector<Index> places(context, 0);
+  std::copy(tokens.end() - static_cast<std::ptrdiff_t>(seen), tokens.end(),
+            places.end() - static_cast<std::ptrdiff_t>(seen));
+  const auto all = mlp.logits(places, 1);
+  for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = all(i, 0).dataCopy();
+}
+
+/// Appends tokens until there are `count` new ones or `isEnd(token)`.
+template <class Model, class IsEnd>
+void generate(const Model& model, std::vector<Index>& tokens, std::size_t count,
+              const SamplingOptions& options, Rng& rng, IsEnd isEnd) {
+  options.check();
+  std::vector<typename Model::Scalar> logits(model.config().vocabulary);
+  for (std::size_t i = 0; i < count; ++i) {
+    nextLogits(model, std::span<const Index>(tokens), std::span(logits));
+    const Index token = drawToken(std::span<const typename Model::Scalar>(logits), options, rng);
+    if (isEnd(token)) return;
+    tokens.push_back(token);
+  }
+}
+
+}  // namespace burtorch

@@ -1,0 +1,127 @@
+// A decoder-only transformer (paper 2.5): token and position embedding, blocks of causal attention and a feed-forward
+// network, each after a layer norm and added to what came in, and a linear head. The defaults are the paper's: 46,289
+// parameters. Every size is an option; names of parameters are those of the equivalent PyTorch module.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "../nn/attention.hpp"
+#include "../nn/cross_entropy.hpp"
+#include "../nn/elementwise.hpp"
+#include "../nn/embedding.hpp"
+#include "../nn/layer_norm.hpp"
+#include "../nn/linear.hpp"
+
+namespace burtorch {
+
+struct GptConfig {
+  std::size_t vocabulary = 65, context = 8, width = 24, layers = 6, heads = 6;
+  std::size_t hidden = 0;         // of the feed-forward network; 0: four times the width
+  bool hasFinalNorm = false;      // GPT-2 has one
+  bool hasAttentionBias = false;  // on q, k, v; GPT-2 has them
+  bool isGelu = false;            // relu otherwise
+
+  std::size_t hiddenWidth() const { return hidden > 0 ? hidden : 4 * width; }
+  void check() const {
+    if (vocabulary < 2 || context == 0 || width == 0 || layers == 0 || heads == 0)
+      fail("a GPT needs a vocabulary of at least 2 and no size of 0");
+    if (width % heads != 0) fail("a width of %zu cannot be shared among %zu heads", width, heads);
+  }
+};
+
+template <class T, Config C = defaultConfig> class Gpt {
+ public:
+  using Scalar = T;
+
+  /// Its parameters become the next leaves of the tape.
+  Gpt(Tape<T, C>& tape, const GptConfig& config)
+      : config_((config.check(), config)),
+        parameters_(tape),
+        tokens_(parameters_, "wte", config.vocabulary, config.width),
+        positions_(parameters_, "wpe", config.context, config.width) {
+    for (std::size_t i = 0; i < config.layers; ++i)
+      blocks_.emplace_back(parameters_, "blocks." + std::to_string(i) + ".", config);
+    if (config.hasFinalNorm) finalNorm_.emplace_back(parameters_, "ln_f", config.width);
+    head_.emplace_back(parameters_, "head", config.width, config.vocabulary);
+    parameters_.align();
+  }
+
+  const GptConfig& config() const { return config_; }
+  Parameters<T, C>& parameters() { return parameters_; }
+  const Parameters<T, C>& parameters() const { return parameters_; }
+
+  /// How many columns one sample takes: its positions, filled up to whole vectors.
+  std::size_t columnsPerSample() const { return nn::paddedTo<T>(config_.context); }
+  // What an oracle asks for: a column is a position of a sample.
+  std::size_t columnsFor(std::size_t samples) const { return samples * columnsPerSample(); }
+  std::size_t tokenCount(std::size_t columns) const { return columns; }
+  std::size_t tokensPerSample() const { return config_.context; }
+  std::size_t targetsPerSample() const { return config_.context; }
+  std::size_t tokenAt(std::size_t sample, std::size_t place, std::size_t /*columns*/) const {
+    return sample * columnsPerSample() + place;
+  }
+  std::size_t targetAt(std::size_t sample, std::size_t place) const {
+    return sample * columnsPerSample() + place;
+  }
+  /// As many samples as use a weight some 32 times while it is in a register.
+  std::size_t bestTile() const { return std::max<std::size_t>(1, 32 / columnsPerSample()); }
+
+  /// The logits of every position, [vocabulary][columns]. `tokens` has one entry for each column, noToken where a sample
+  /// is filled up.
+  Matrix<T, C> logits(std::span<const Index> tokens) const {
+    const std::size_t columns = tokens.size(), perSample = columnsPerSample();
+    if (columns == 0 || columns % perSample != 0)
+      fail("a GPT with %zu columns per sample is given %zu tokens", perSample, columns);
+    std::vector<Index>& places = places_;
+    places.resize(columns);
+    for (std::size_t c = 0; c < columns; ++c) {
+      const std::size_t place = c % perSample;
+      places[c] = place < config_.context ? static_cast<Index>(place) : noToken;
+    }
+    Matrix<T, C> x =
+        tokens_.template columns<T, C>(tokens, columns) + positions_.template columns<T, C>(places, columns);
+    for (const Block& block : blocks_) x = block(x, config_);
+    if (!finalNorm_.empty()) x = finalNorm_[0](x);
+    return head_[0](x);
+  }
+  /// The mean cross-entropy of all positions that have a target.
+  Value<T, C> loss(std::span<const Index> tokens, std::span<const Index> targets) const {
+    return meanCrossEntropy(logits(tokens), targets);
+  }
+
+ private:
+  struct Block {
+    LayerNorm norm1;
+    Linear qkv, projection;
+    LayerNorm norm2;
+    Linear expand, contract;
+
+    Block(Parameters<T, C>& parameters, const std::string& name, const GptConfig& config)
+        : norm1(parameters, name + "ln1", config.width),
+          qkv(parameters, name + "attn.qkv", config.width, 3 * config.width, config.hasAttentionBias),
+          projection(parameters, name + "attn.proj", config.width, config.width),
+          norm2(parameters, name + "ln2", config.width),
+          expand(parameters, name + "mlp.fc1", config.width, config.hiddenWidth()),
+          contract(parameters, name + "mlp.fc2", config.hiddenWidth(), config.width) {}
+
+    Matrix<T, C> operator()(const Matrix<T, C>& x, const GptConfig& config) const {
+      const Matrix<T, C> all = qkv(norm1(x));
+      const std::size_t w = config.width;
+      const Matrix<T, C> y = x + projection(attention(all.rowsFrom(0, w), all.rowsFrom(w, w),
+                                                      all.rowsFrom(2 * w, w), config.heads, config.context));
+      const Matrix<T, C> hidden = expand(norm2(y));
+      return y + contract(config.isGelu ? gelu(hidden) : relu(hidden));
+    }
+  };
+
+  GptConfig config_;
+  Parameters<T, C> parameters_;
+  Embedding tokens_, positions_;
+  std::vector<Block> blocks_;
+  std::vector<LayerNorm> finalNorm_;
+  std::vector<Linear> head_;
+  mutable std::vector<Index> places_;
+};
+
+}  // namespace burtorch

@@ -1,0 +1,60 @@
+// A multi-layer perceptron: linear layers with an activation between them, and none (or another) after the last.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "../nn/activation.hpp"
+#include "../nn/initialise.hpp"
+#include "../nn/linear.hpp"
+
+namespace burtorch {
+
+struct MlpConfig {
+  std::vector<std::size_t> sizes;  // inputs, hidden layers, outputs
+  Activation hidden = Activation::tanh, output = Activation::identity;
+
+  void check() const {
+    if (sizes.size() < 2) fail("an MLP needs at least two sizes: inputs and outputs");
+    for (const std::size_t size : sizes)
+      if (size == 0) fail("a layer of an MLP has size 0");
+  }
+};
+
+template <class T, Config C = defaultConfig> class Mlp {
+ public:
+  using Scalar = T;
+
+  /// Its parameters become the next leaves of the tape. Weights start by fan-in with the gain of the activation after them,
+  /// biases at 0.
+  Mlp(Tape<T, C>& tape, const MlpConfig& config, Rng& rng)
+      : config_((config.check(), config)), parameters_(tape) {
+    for (std::size_t i = 0; i + 1 < config.sizes.size(); ++i)
+      layers_.emplace_back(parameters_, "layers." + std::to_string(i), config.sizes[i], config.sizes[i + 1]);
+    for (std::size_t i = 0; i < layers_.size(); ++i)
+      fillByFanIn(parameters_.values(layers_[i].weight), config.sizes[i], gainOf(activationAfter(i)), rng);
+    parameters_.align();
+  }
+
+  const MlpConfig& config() const { return config_; }
+  Parameters<T, C>& parameters() { return parameters_; }
+  const Parameters<T, C>& parameters() const { return parameters_; }
+
+  /// Of every column of x.
+  Matrix<T, C> operator()(Matrix<T, C> x) const {
+    for (std::size_t i = 0; i < layers_.size(); ++i) x = activate(activationAfter(i), layers_[i](x));
+    return x;
+  }
+
+ private:
+  Activation activationAfter(std::size_t layer) const {
+    return layer + 1 < layers_.size() ? config_.hidden : config_.output;
+  }
+
+  MlpConfig config_;
+  Parameters<T, C> parameters_;
+  std::vector<Linear> layers_;
+};
+
+}  // namespace burtorch
