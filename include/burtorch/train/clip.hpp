@@ -1,0 +1,59 @@
+// Gradient clipping: by the norm of the whole gradient, or number by number. As PyTorch's clip_grad_norm_ and
+// clip_grad_value_, so a gradient that is not finite does not get lost: its norm is returned and it stays visible.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <limits>
+#include <span>
+
+#include "../core/check.hpp"
+#include "../core/kernels.hpp"
+
+namespace burtorch {
+
+/// The Euclidean norm. Squares are summed pairwise and in fp64, where those of fp32 cannot overflow.
+template <std::floating_point T> double normOf(std::span<const T> numbers) {
+  constexpr std::size_t lanes = kernels::lanes<double>;
+  constexpr std::size_t perRun = lanes * kernels::blocksPerRun;
+  kernels::PairwiseRuns<double> runs;
+  double run[lanes] = {};
+  const auto add = [&](std::size_t lane, std::size_t i) {
+    const double x = static_cast<double>(numbers[i]);
+    run[lane] += x * x;
+  };
+  std::size_t i = 0;
+  for (; i + lanes <= numbers.size(); i += lanes) {
+    for (std::size_t lane = 0; lane < lanes; ++lane) add(lane, i + lane);
+    if ((i + lanes) % perRun != 0) continue;
+    runs.add(run);
+    std::fill(run, run + lanes, 0.0);
+  }
+  for (std::size_t lane = 0; i < numbers.size(); ++i, ++lane) add(lane, i);
+  runs.addAllTo(run);
+  return std::sqrt(kernels::sumPairwise(run, lanes));
+}
+
+/// Shortens the gradient to maxNorm if it is longer, by the factor maxNorm / (norm + 1e-6); returns the norm it had.
+/// A gradient with an infinity or a NaN becomes NaN.
+template <std::floating_point T> double clipByNorm(std::span<T> gradients, double maxNorm) {
+  if (!(maxNorm >= 0 && maxNorm <= std::numeric_limits<double>::max()))
+    fail("clipByNorm to %g: expected a finite norm, 0 or more", maxNorm);
+  const double norm = normOf(std::span<const T>(gradients));
+  const double factor = maxNorm / (norm + 1e-6);
+  if (factor >= 1) return norm;
+  const T rounded = static_cast<T>(factor);
+  for (T& g : gradients) g *= rounded;
+  return norm;
+}
+
+/// Moves every number into [-limit, limit]; a NaN stays.
+template <std::floating_point T> void clipByValue(std::span<T> gradients, double limit) {
+  if (!(limit >= 0)) fail("clipByValue to %g: expected a number, 0 or more", limit);
+  const T most = static_cast<T>(limit);
+  for (T& g : gradients) g = g > most ? most : g < -most ? -most : g;
+}
+
+}  // namespace burtorch
