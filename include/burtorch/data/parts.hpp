@@ -1,0 +1,41 @@
+// What all kinds of training data share: a part to train on, a part to validate with, and a random place in a part.
+//
+// The first part trains and the last validates, at a place that depends on nothing but the amount of data and the
+// fraction, so that two runs, and a run that is resumed, validate with the same data.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "../core/check.hpp"
+#include "../core/rng.hpp"
+
+namespace burtorch {
+
+enum class Part : std::uint8_t { train, validation };
+
+constexpr const char* nameOf(Part part) { return part == Part::train ? "training" : "validation"; }
+
+/// How many of `count` items train if the fraction `validation` of them, rounded, is left for validation.
+inline std::size_t trainingCount(std::size_t count, double validation) {
+  if (!(validation >= 0 && validation <= 1))
+    fail("the fraction for validation is %g; it must lie between 0 and 1", validation);
+  // A double holds no more than 53 bits of a count; the result must not leave the data.
+  const double left = std::round(static_cast<double>(count) * validation);
+  return left >= static_cast<double>(count) ? 0 : count - static_cast<std::size_t>(left);
+}
+
+/// A place from 0 to count - 1, each equally likely, in data of any size: Rng::below ends at 2^32.
+constexpr std::size_t randomPlace(Rng& rng, std::size_t count) {
+  if (count <= UINT32_MAX) return rng.below(count);
+  // The fewest bits that can name every place: at least every second draw is inside.
+  std::uint64_t mask = UINT64_MAX;
+  while (mask >> 1 >= count - 1) mask >>= 1;
+  for (;;) {
+    const std::uint64_t place = rng.next() & mask;
+    if (place < count) return static_cast<std::size_t>(place);
+  }
+}
+
+}  // namespace burtorch
