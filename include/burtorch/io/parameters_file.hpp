@@ -1,0 +1,71 @@
+// Parameters of a model as a safetensors file: each block is a tensor of the same name, a vector as [rows], a matrix as
+// [rows,columns]. PyTorch's load_state_dict takes the file for the equivalent module, and its files can be loaded here.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../nn/parameters.hpp"
+#include "safetensors.hpp"
+
+namespace burtorch {
+
+namespace safetensors {
+
+inline std::vector<std::uint64_t> shapeOf(const Parameter& block) {
+  if (block.columns == 1) return {block.rows};
+  return {block.rows, block.columns};
+}
+
+/// A block of one column does not know whether it is a vector, so [rows,1] is right too (a layer with one input).
+inline bool fits(const TensorInfo& tensor, const Parameter& block) {
+  return tensor.shape == shapeOf(block) ||
+         tensor.shape == std::vector<std::uint64_t>{block.rows, block.columns};
+}
+
+}  // namespace safetensors
+
+/// Saves every block under its name, in T. The file is replaced as a whole or not at all.
+template <TensorNumber T, Config C>
+void saveParameters(const std::string& path, const Parameters<T, C>& parameters,
+                    const Metadata& metadata = {}, const SaveOptions& options = {}) {
+  std::vector<TensorView> tensors;
+  for (const Parameter& block : parameters.blocks())
+    tensors.emplace_back(parameters.name(block), safetensors::shapeOf(block),
+                         std::span<const T>(parameters.values(block)));
+  saveSafetensors(path, tensors, metadata, options);
+}
+
+/// Loads every block from the tensor of its name. Names and shapes must be exactly those of the file; types are converted
+/// as by SafetensorsFile::read. All is checked before the first number changes.
+template <TensorNumber T, Config C>
+void loadParameters(const SafetensorsFile& file, const Parameters<T, C>& parameters) {
+  std::vector<std::string_view> names;
+  for (const Parameter& block : parameters.blocks()) {
+    const std::string& name = parameters.name(block);
+    const TensorInfo* tensor = file.find(name);
+    const std::string wanted = safetensors::shapeText(safetensors::shapeOf(block));
+    if (tensor == nullptr)
+      fail("'%s' lacks the parameter '%s' of shape %s; is it the file of another model?",
+           shown(file.path()).c_str(), shown(name, 50).c_str(), wanted.c_str());
+    if (!safetensors::fits(*tensor, block))
+      fail("'%s' has the parameter '%s' of shape %s, expected %s; was the model of another size?",
+           shown(file.path()).c_str(), shown(name, 50).c_str(),
+           shown(safetensors::shapeText(tensor->shape), 30).c_str(), wanted.c_str());
+    file.checkReadable<T>(*tensor, block.size());
+    names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  for (const TensorInfo& tensor : file.tensors())
+    if (!std::binary_search(names.begin(), names.end(), std::string_view(tensor.name)))
+      fail("'%s' has the tensor '%s', which the model has not; is it the file of another model?",
+           shown(file.path()).c_str(), shown(tensor.name, 50).c_str());
+  for (const Parameter& block : parameters.blocks())
+    file.convert(*file.find(parameters.name(block)), parameters.values(block));
+}
+
+}  // namespace burtorch
