@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""What burt promises: results, errors of one sentence with exit code 2, Ctrl-C and resume, the live line.
+
+usage: burt.py PROGRAM [CASE...]
+"""
+import json
+import os
+import pathlib
+import pty
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import xml.etree.ElementTree
+
+BURT = os.path.abspath(sys.argv[1])
+SMALL = ["--layers", "1", "--width", "8", "--heads", "2", "--context", "8", "--batch", "4", "--sample-length", "20"]
+
+
+class Burt(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.path = pathlib.Path(self.folder.name)
+
+    def burt(self, *arguments, code=0):
+        done = subprocess.run([BURT, *arguments], cwd=self.path, capture_output=True, text=True,
+                              errors="surrogateescape", timeout=120)
+        self.assertEqual(done.returncode, code, (arguments, done.stdout, done.stderr))
+        return done
+
+    def train(self, *arguments, code=0):
+        return self.burt("train", "gpt", *SMALL, *arguments, code=code)
+
+    def refused(self, *arguments):
+        """One sentence on stderr, exit code 2, and nothing new in the folder."""
+        before = sorted(self.path.rglob("*"))
+        done = self.burt(*arguments, code=2)
+        self.assertRegex(done.stderr, r"\Aburt: [^\n]+\n\Z")
+        self.assertEqual(sorted(self.path.rglob("*")), before)
+        return done.stderr
+
+    def write(self, name, data):
+        (self.path / name).write_bytes(data)
+        return name
+
+
+class Training(Burt):
+    def test_leaves_a_model_metrics_and_a_curve(self):
+        done = self.train("--steps", "20", "--eval-every", "10", "--out", "run")
+        self.assertIn("step 10/20", done.stdout)
+        self.assertIn("step 20/20", done.stdout)
+        self.assertNotIn("\r", done.stdout)
+        rows = (self.path / "run/metrics.csv").read_text().splitlines()
+        self.assertEqual(len(rows), 21)
+        lines = [json.loads(line) for line in (self.path / "run/metrics.jsonl").read_text().splitlines()]
+        self.assertEqual([line["step"] for line in lines], list(range(1, 21)))
+        self.assertEqual([line["step"] for line in lines if "validation_loss" in line], [10, 20])
+        xml.etree.ElementTree.parse(self.path / "run/loss.svg")
+        self.assertTrue((self.path / "run/model.safetensors").stat().st_size > 1000)
+
+    def test_learns(self):
+        self.train("--steps", "300", "--eval-every", "300", "--out", "run")
+        lines = [json.loads(line) for line in (self.path / "run/metrics.jsonl").read_text().splitlines()]
+        self.assertLess(lines[-1]["validation_loss"], 0.8 * lines[0]["loss"])
+
+    def test_takes_any_text_and_makes_a_new_folder_each_time(self):
+        self.write("text", "άλφα βήτα γάμμα δέλτα\n".encode() * 20)
+        for _ in range(2):
+            self.train("--steps", "2", "--data", "text")
+        self.assertTrue((self.path / "runs/gpt-1/model.safetensors").exists())
+        self.assertTrue((self.path / "runs/gpt-2/model.safetensors").exists())
+
+    def test_bytes_that_are_no_text_are_learned_too(self):
+        self.write("bytes", bytes(range(256)) * 4)
+        done = self.train("--steps", "2", "--data", "bytes")
+        self.assertIn("tokens are bytes", done.stdout)
+        self.assertTrue(done.stdout.replace("\n", "").isprintable())
+
+    def test_the_same_seed_gives_the_same_model(self):
+        for out, seed in (("a", "5"), ("b", "5"), ("c", "6")):
+            self.train("--steps", "5", "--seed", seed, "--out", out)
+        a, b, c = ((self.path / out / "model.safetensors").read_bytes() for out in "abc")
+        self.assertEqual(a, b)
+        self.assertNotEqual(a, c)
+
+    def test_a_tile_of_one_learns_the_same(self):
+        losses = []
+        for tile in ("1", "4"):
+            self.train("--steps", "10", "--tile", tile, "--out", tile)
+            losses.append(json.loads((self.path / tile / "metrics.jsonl").read_text().splitlines()[-1])["loss"])
+        self.assertAlmostEqual(losses[0], losses[1], delta=1e-4 * losses[0])
+
+    def test_every_optimizer_and_schedule(self):
+        for optimizer in ("sgd", "momentum", "nesterov", "adam", "adamw"):
+            self.train("--steps", "3", "--optimizer", optimizer)
+        for schedule in ("constant", "step", "cosine"):
+            self.train("--steps", "3", "--schedule", schedule)
+
+    def test_a_gpt2_like_variant(self):
+        self.train("--steps", "3", "--final-norm", "--attention-bias", "--gelu", "--start", "gpt2", "--out", "run")
+        self.burt("sample", "--model", "run/model.safetensors", "--length", "5")
+
+    def test_a_loss_that_is_not_finite_names_step_and_node(self):
+        done = self.train("--steps", "50", "--optimizer", "sgd", "--lr", "1000", "--clip", "0", "--warmup", "0", code=1)
+        self.assertRegex(done.stderr, r"step \d+: the loss is .*(node \d+|parameter)")
+
+    def test_words(self):
+        done = self.burt("train", "mlp", "--hidden", "8", "--steps", "50", "--out", "run")
+        self.assertIn("vocabulary 27", done.stdout)
+        words = self.burt("sample", "--model", "run/model.safetensors", "--count", "5").stdout.splitlines()
+        self.assertEqual(len(words), 5)
+
+
+class Resuming(Burt):
+    def test_ctrl_c_saves_and_a_resumed_run_ends_with_the_same_bits(self):
+        steps = ["--steps", "4000", "--eval-every", "100"]
+        self.train(*steps, "--out", "whole")
+        run = subprocess.Popen([BURT, "train", "gpt", *SMALL, *steps, "--out", "part"], cwd=self.path,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for line in run.stdout:
+            if line.startswith("step 100"):
+                run.send_signal(signal.SIGINT)
+                break
+        rest, errors = run.communicate(timeout=60)
+        self.assertEqual((run.returncode, errors), (130, ""))
+        self.assertIn("--resume part", rest)
+        self.train(*steps, "--resume", "part")
+        whole, part = ((self.path / name / "model.safetensors").read_bytes() for name in ("whole", "part"))
+        self.assertEqual(whole, part)
+        steps_seen = [line.split(",")[0] for line in (self.path / "part/metrics.csv").read_text().splitlines()[1:]]
+        self.assertEqual(steps_seen, [str(i) for i in range(1, 4001)])
+
+    def test_a_finished_run_wants_more_steps(self):
+        self.train("--steps", "3", "--out", "run")
+        self.assertIn("--steps", self.refused("train", "gpt", *SMALL, "--steps", "3", "--resume", "run"))
+
+    def test_other_sizes_data_or_optimizer_are_refused(self):
+        self.train("--steps", "3", "--out", "run")
+        resume = ["train", "gpt", *SMALL, "--steps", "9", "--resume", "run"]
+        self.refused(*resume, "--width", "16")
+        self.refused(*resume, "--layers", "2")
+        self.refused(*resume, "--optimizer", "sgd")
+        self.refused(*resume, "--data", self.write("other", b"abc" * 100))
+        self.refused(*resume, "--out", "elsewhere")
+        self.refused("train", "gpt", *SMALL, "--resume", "nowhere")
+
+
+class BadInput(Burt):
+    def test_commands_and_flags(self):
+        for arguments in ([], ["fly"], ["train"], ["train", "cnn"], ["train", "gpt", "--colour", "red"],
+                          ["train", "gpt", "--steps"], ["train", "gpt", "--steps", "many"],
+                          ["train", "gpt", "--steps", "0"], ["train", "gpt", "--lr", "-1"],
+                          ["train", "gpt", "--lr", "nan"], ["train", "gpt", "--optimizer", "lion"],
+                          ["train", "gpt", "--schedule", "bus"], ["train", "gpt", "--start", "zero"],
+                          ["train", "gpt", "--gelu=yes"], ["sample"], ["sample", "--model", ""]):
+            self.refused(*arguments)
+
+    def test_files(self):
+        for name, data in (("empty", b""), ("one", b"aaaaaaaa"), ("short", b"ab")):
+            self.write(name, data)
+        for name in ("missing", "empty", "one", "short", "."):
+            self.refused("train", "gpt", "--data", name)
+            self.refused("train", "mlp", "--data", name)
+        self.refused("sample", "--model", "missing")
+        self.refused("sample", "--model", "one")
+
+    def test_sizes(self):
+        self.refused("train", "gpt", "--width", "10", "--heads", "3")
+        self.write("text", b"to be or not to be\n" * 5)
+        self.refused("train", "gpt", "--data", "text", "--context", "90")
+        self.refused("train", "gpt", "--data", "text", "--context", "8", "--batch", "5000")
+
+    def test_a_run_is_not_overwritten(self):
+        self.train("--steps", "2", "--out", "run")
+        before = (self.path / "run/model.safetensors").read_bytes()
+        self.assertIn("--overwrite", self.refused("train", "gpt", *SMALL, "--steps", "2", "--out", "run"))
+        self.assertEqual((self.path / "run/model.safetensors").read_bytes(), before)
+        self.train("--steps", "3", "--out", "run", "--overwrite")
+        self.assertNotEqual((self.path / "run/model.safetensors").read_bytes(), before)
+
+    def test_a_prompt_outside_the_vocabulary(self):
+        self.train("--steps", "2", "--out", "run")
+        self.assertIn("U+00E9", self.refused("sample", "--model", "run/model.safetensors", "--prompt", "é"))
+
+
+class Looks(Burt):
+    def test_help_of_every_command(self):
+        for arguments in (["--help"], ["train", "--help"], ["train", "gpt", "--help"], ["train", "mlp", "--help"],
+                          ["sample", "--help"], ["--version"]):
+            done = self.burt(*arguments)
+            self.assertTrue(done.stdout)
+            self.assertLess(max(map(len, done.stdout.splitlines())), 121)
+
+    def test_a_terminal_gets_one_live_line(self):
+        ours, theirs = pty.openpty()
+        run = subprocess.Popen([BURT, "train", "gpt", *SMALL, "--steps", "3000"], cwd=self.path, stdout=theirs)
+        os.close(theirs)
+        shown, end = b"", time.time() + 60
+        while time.time() < end:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:
+                break
+            if not part:
+                break
+            shown += part
+        self.assertEqual(run.wait(60), 0)
+        self.assertIn(b"\r\x1b[Kstep ", shown)
+        self.assertIn("▁".encode(), shown)
+
+    def test_samples_follow_their_seed(self):
+        self.train("--steps", "2", "--out", "run")
+        sample = lambda *more: self.burt("sample", "--model", "run/model.safetensors", "--length", "30", *more).stdout
+        self.assertEqual(sample("--seed", "1"), sample("--seed", "1"))
+        self.assertNotEqual(sample("--seed", "1"), sample("--seed", "2"))
+        self.assertEqual(sample("--temperature", "0", "--seed", "1"), sample("--temperature", "0", "--seed", "2"))
+        self.assertTrue(sample("--prompt", "HUGO:").startswith("HUGO:"))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
