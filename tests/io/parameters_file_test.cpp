@@ -16,7 +16,8 @@ namespace {
 template <class T> struct Small {
   Tape<T> tape;
   Parameters<T> parameters{tape};
-  Parameter weight = parameters.add("w", 2, 3), bias = parameters.add("b", 2);
+  Parameter weight = parameters.add("w", ParameterRole::weight, 2, 3),
+            bias = parameters.add("b", ParameterRole::weight, 2);
 
   explicit Small(T first) {
     for (T& x : parameters.values()) x = first++;
@@ -118,8 +119,8 @@ TEST(ParametersFiles, BlocksOfOneNameAreNotSaved) {
   const Scratch scratch;
   Tape<float> tape;
   Parameters<float> parameters(tape);
-  parameters.add("same", 2);
-  parameters.add("same", 3);
+  parameters.add("same", ParameterRole::weight, 2);
+  parameters.add("same", ParameterRole::weight, 3);
   EXPECT_TRUE(
       contains(sentenceOf([&] { saveParameters(scratch.path("f"), parameters); }), "the name 'same'"));
   EXPECT_TRUE(scratch.entries().empty());
