@@ -210,7 +210,11 @@ template <class Graph> std::vector<Row> compareGraph(Options options) {
   const long iterations = options.isQuick ? Graph::iterations / 4 : Graph::iterations;
   const auto gradient = [] { return found.list(); };
   auto rows = compare(
-      options, Graph::name, iterations, Graph::reference(),
+      options,
+      {.experiment = Graph::name,
+       .iterations = iterations,
+       .answers = {{Graph::reference()}},
+       .unit = {"limit", "dependent"}},
       {
           {"limit", "dependent", byHand<Graph, Inputs::dependent>, gradient},
           {"limit", "independent", byHand<Graph, Inputs::independent>, gradient},
@@ -225,8 +229,7 @@ template <class Graph> std::vector<Row> compareGraph(Options options) {
           {"burtorch", "static-batch", compiledBatch<Graph>, gradient},
           {"burtorch", "replay", replayed<Graph>, gradient},
           {"burtorch", "replay-batch", replayedBatch<Graph>, gradient},
-      },
-      {"limit", "dependent"});
+      });
   // What the recorded graph takes.
   burtorch::Tape<double> tape;
   burtorch::CurrentTape here(tape);

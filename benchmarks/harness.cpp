@@ -12,6 +12,8 @@
 #include <iostream>
 #include <sstream>
 
+#include "limits/fma_peak.hpp"
+
 namespace bench {
 namespace {
 
@@ -33,6 +35,13 @@ long procField(const char* file, const std::string& name) {
 std::string number(double x) {
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", x);
+  return text;
+}
+
+/// For tables: whole numbers as they are, others to three digits.
+std::string rounded(double x) {
+  char text[32];
+  std::snprintf(text, sizeof text, x == std::round(x) ? "%.0f" : "%.3g", x);
   return text;
 }
 
@@ -62,19 +71,57 @@ std::string asJson(const Row& row) {
 }
 
 void printTable(const std::vector<Row>& rows) {
-  std::printf("%-10s %-22s %10s %10s %7s %8s  %s\n", "system", "mode", "min ns", "median ns", "spread",
-              "x limit", "");
+  double longest = 0;
+  for (const Row& row : rows) longest = std::max(longest, row.nsMin);
+  const bool isMs = longest >= 1e6;
+  const auto time = [&](double ns) {
+    char text[32];
+    std::snprintf(text, sizeof text, isMs ? "%#.4g" : "%.2f", isMs ? ns / 1e6 : ns);
+    return std::string(text);
+  };
+  std::printf("%-10s %-22s %10s %10s %7s %8s  %s\n", "system", "mode", isMs ? "min ms" : "min ns",
+              isMs ? "median ms" : "median ns", "spread", "x limit", "");
   for (const Row& row : rows) {
     std::string notes;
-    for (const auto& [name, value] : row.params) notes += name + " " + number(value) + "  ";
-    for (const auto& [name, value] : row.extra) notes += name + " " + number(value) + "  ";
+    for (const Figures* figures : {&row.params, &row.extra})
+      for (const auto& [name, value] : *figures) notes += name + " " + rounded(value) + "  ";
     if (!row.isGradientOk) {
-      std::printf("%-10s %-22s wrong gradient\n", row.system.c_str(), row.mode.c_str());
+      std::printf("%-10s %-22s wrong gradient  %s\n", row.system.c_str(), row.mode.c_str(), notes.c_str());
       continue;
     }
     const std::string ratio = row.ratioToLimit > 0 ? number(std::round(row.ratioToLimit * 100) / 100) : "";
-    std::printf("%-10s %-22s %10.2f %10.2f %6.1f%% %8s  %s\n", row.system.c_str(), row.mode.c_str(),
-                row.nsMin, row.nsMedian, 100 * row.spread, ratio.c_str(), notes.c_str());
+    std::printf("%-10s %-22s %10s %10s %6.1f%% %8s  %s\n", row.system.c_str(), row.mode.c_str(),
+                time(row.nsMin).c_str(), time(row.nsMedian).c_str(), 100 * row.spread, ratio.c_str(),
+                notes.c_str());
+  }
+}
+
+/// NaN is not within anything.
+bool isRight(const Contestant& contestant, const Answer& answer, double tolerance) {
+  const std::vector<double> found = contestant.gradient();
+  if (found.size() != answer.gradient.size()) return false;
+  double scale = 0;
+  for (const double g : answer.gradient) scale = std::max(scale, std::abs(g));
+  for (std::size_t i = 0; i < found.size(); ++i)
+    if (!(std::abs(found[i] - answer.gradient[i]) <= tolerance * scale)) return false;
+  return !contestant.loss || std::abs(contestant.loss() - answer.loss) <= tolerance * std::abs(answer.loss);
+}
+
+/// The first call, and the gradients after 1, 2, 4, ... calls: of several batches, without running all of them often.
+Row judged(const Trial& trial, const Contestant& contestant) {
+  Row row{.experiment = trial.experiment,
+          .system = contestant.system,
+          .mode = contestant.mode,
+          .dtype = trial.dtype};
+  row.params = contestant.params;
+  row.params.push_back({"iterations", static_cast<double>(trial.iterations)});
+  for (long calls = 1;; calls = std::min(2 * calls, trial.iterations)) {
+    const auto start = Clock::now();
+    contestant.run(calls);
+    if (calls == 1) row.initMs = nsSince(start) / 1e6;
+    const auto batch = static_cast<std::size_t>(calls - 1) % trial.answers.size();
+    row.isGradientOk = isRight(contestant, trial.answers[batch], trial.tolerance);
+    if (!row.isGradientOk || calls == trial.iterations) return row;
   }
 }
 
@@ -98,37 +145,29 @@ std::vector<double> timesOf(const std::function<void()>& call, int repeats) {
   return times;
 }
 
-std::vector<Row> compare(const Options& options, const std::string& experiment, long iterations,
-                         const std::vector<double>& reference, const std::vector<Contestant>& contestants,
-                         const std::pair<std::string, std::string>& unit) {
+std::vector<Row> compare(const Options& options, const Trial& trial,
+                         const std::vector<Contestant>& contestants) {
   std::vector<Row> rows;
+  for (const Contestant& c : contestants) rows.push_back(judged(trial, c));
   std::vector<std::vector<double>> times(contestants.size());
-  for (const Contestant& c : contestants) {
-    Row row{.experiment = experiment, .system = c.system, .mode = c.mode};
-    row.params = {{"iterations", static_cast<double>(iterations)}};
-    const auto start = Clock::now();
-    c.run(1);
-    row.initMs = nsSince(start) / 1e6;
-    c.run(iterations);  // warm, and the gradient to judge
-    const std::vector<double> found = c.gradient();
-    double scale = 0;
-    for (double g : reference) scale = std::max(scale, std::abs(g));
-    row.isGradientOk = found.size() == reference.size();
-    for (std::size_t i = 0; row.isGradientOk && i < reference.size(); ++i)
-      row.isGradientOk = std::abs(found[i] - reference[i]) <= 1e-9 * scale;
-    rows.push_back(row);
-  }
+  double peak = 0;
   for (int repeat = 0; repeat < options.repeats; ++repeat) {
+    if (trial.flops > 0) peak = std::max(peak, limits::fmaPeak());
     for (std::size_t i = 0; i < contestants.size(); ++i) {
+      if (!rows[i].isGradientOk) continue;
       const auto start = Clock::now();
-      contestants[i].run(iterations);
-      times[i].push_back(nsSince(start) / static_cast<double>(iterations));
+      contestants[i].run(trial.iterations);
+      times[i].push_back(nsSince(start) / static_cast<double>(trial.iterations));
     }
   }
   double limit = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!rows[i].isGradientOk) continue;
     setTimes(rows[i], times[i]);
-    if (std::pair(rows[i].system, rows[i].mode) == unit) limit = rows[i].nsMin;
+    if (std::pair(rows[i].system, rows[i].mode) == trial.unit) limit = rows[i].nsMin;
+    if (trial.flops > 0) rows[i].extra.push_back({"gflops", trial.flops / rows[i].nsMin});
+    if (trial.flops > 0 && peak > 0)
+      rows[i].extra.push_back({"peak_share", trial.flops / rows[i].nsMin / peak});
   }
   for (Row& row : rows) row.ratioToLimit = limit > 0 ? row.nsMin / limit : 0;
   return rows;

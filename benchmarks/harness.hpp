@@ -2,6 +2,7 @@
 // minimum, median and spread of the time for one unit of work are reported. A wrong gradient has no time.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <utility>
@@ -15,30 +16,54 @@ struct Options {
   int core = -1;  // -1: the last one
   bool isQuick = false;
   std::string json;  // "-": standard output
+  std::string data;  // mlp: a file of names; empty: the repository's
+  // gpt: other shapes than the paper's; 0: the paper's.
+  std::size_t width = 0, heads = 0, context = 0, layers = 0;
 };
+
+using Figures = std::vector<std::pair<std::string, double>>;
 
 /// One row of a table.
 struct Row {
   std::string experiment, system, mode, dtype = "fp64", work = "gradient";
-  std::vector<std::pair<std::string, double>> params = {};
+  Figures params = {};
   double nsMin = 0, nsMedian = 0, spread = 0;
   double ratioToLimit = 0;  // 0: not applicable
   bool isGradientOk = true;
-  double initMs = 0;                                       // the first call
-  std::vector<std::pair<std::string, double>> extra = {};  // further figures, for instance bytes per node
+  double initMs = 0;   // the first call
+  Figures extra = {};  // further figures, for instance bytes per node
 };
 
-/// Something to be timed: `run(n)` does n units of work; `gradient()` is what it found.
+/// Something to be timed: `run(n)` does n units of work, beginning with the first batch and taking the batches in turn;
+/// `gradient()` and `loss()` are what it found for the last one.
 struct Contestant {
   std::string system, mode;
   std::function<void(long)> run;
   std::function<std::vector<double>()> gradient;
+  std::function<double()> loss = {};  // not every experiment has one to compare
+  Figures params = {};
 };
 
-/// Times the contestants in turns. `reference` is the right gradient; the row `unit` (system, mode) is the limit.
-std::vector<Row> compare(const Options& options, const std::string& experiment, long iterations,
-                         const std::vector<double>& reference, const std::vector<Contestant>& contestants,
-                         const std::pair<std::string, std::string>& unit);
+/// What is right for one batch.
+struct Answer {
+  std::vector<double> gradient;
+  double loss = 0;
+};
+
+/// What is compared, and how exactly.
+struct Trial {
+  std::string experiment;
+  long iterations;                                // per repeat; a multiple of the number of batches
+  std::vector<Answer> answers;                    // one for each batch
+  std::pair<std::string, std::string> unit = {};  // system and mode of the row that is the limit
+  std::string dtype = "fp64";
+  double tolerance = 1e-9;  // relative to the largest entry of a gradient
+  double flops = 0;  // of a unit of work; above 0, rate and share of the peak become figures of each row
+};
+
+/// Times the contestants in turns; those that are wrong have no times.
+std::vector<Row> compare(const Options& options, const Trial& trial,
+                         const std::vector<Contestant>& contestants);
 
 /// Fills in minimum, median and spread of times in nanoseconds.
 void setTimes(Row& row, std::vector<double> times);
@@ -54,6 +79,8 @@ std::vector<Row> scale(const Options&);
 std::vector<Row> memory(const Options&);
 std::vector<Row> moons(const Options&);
 std::vector<Row> compile(const Options&);
+std::vector<Row> gpt(const Options&);
+std::vector<Row> mlp(const Options&);
 
 /// Keeps a number alive and hides where it comes from, so that nothing folds and nothing is dropped.
 [[gnu::always_inline]] inline void launder(double& x) { asm volatile("" : "+x"(x)::"memory"); }

@@ -10,8 +10,8 @@
 namespace {
 
 const std::map<std::string, std::vector<bench::Row> (*)(const bench::Options&)> experiments{
-    {"tiny", bench::tiny},     {"small", bench::small}, {"scale", bench::scale},
-    {"memory", bench::memory}, {"moons", bench::moons}, {"compile", bench::compile}};
+    {"tiny", bench::tiny},   {"small", bench::small},     {"scale", bench::scale}, {"memory", bench::memory},
+    {"moons", bench::moons}, {"compile", bench::compile}, {"gpt", bench::gpt},     {"mlp", bench::mlp}};
 
 [[noreturn]] void complain(const std::string& sentence) {
   std::fprintf(stderr, "bench: %s (see ./bench --help)\n", sentence.c_str());
@@ -23,6 +23,15 @@ int positive(const std::string& flag, const char* text) {
   if (value < 0 || (value == 0 && std::strcmp(text, "0") != 0))
     complain(flag + " takes a number, not '" + text + "'");
   return value;
+}
+
+/// The size of a GPT that a flag sets; null for any other flag.
+std::size_t* sizeNamed(bench::Options& options, const std::string& flag) {
+  if (flag == "--width") return &options.width;
+  if (flag == "--heads") return &options.heads;
+  if (flag == "--context") return &options.context;
+  if (flag == "--layers") return &options.layers;
+  return nullptr;
 }
 
 bench::Options parse(int argc, char** argv) {
@@ -39,6 +48,10 @@ bench::Options parse(int argc, char** argv) {
       options.repeats = positive(argument, next()), hasRepeats = true;
     else if (argument == "--core")
       options.core = positive(argument, next());
+    else if (argument == "--data")
+      options.data = next();
+    else if (std::size_t* size = sizeNamed(options, argument))
+      *size = static_cast<std::size_t>(positive(argument, next()));
     else if (argument == "--json")
       options.json = i + 1 < argc && (argv[i + 1][0] != '-' || argv[i + 1][1] == 0) ? argv[++i] : "-";
     else if (argument == "--peers") {
@@ -59,6 +72,9 @@ bench::Options parse(int argc, char** argv) {
                  ? "which experiment? There are:" + known
                  : "unknown experiment '" + options.experiment + "'; there are:" + known);
   }
+  if (options.experiment != "gpt" && (options.width | options.heads | options.context | options.layers) != 0)
+    complain("--width, --heads, --context and --layers are for gpt");
+  if (options.experiment != "mlp" && !options.data.empty()) complain("--data is for mlp");
   return options;
 }
 

@@ -96,15 +96,18 @@ std::vector<Row> moons(const Options& options) {
   byHand(1);
   const std::vector<double> reference(gradient.begin(), gradient.end());
   const auto found = [] { return std::vector<double>(gradient.begin(), gradient.end()); };
-  return compare(options, "moons", options.isQuick ? 10 : 50, reference,
+  return compare(options,
+                 {.experiment = "moons",
+                  .iterations = options.isQuick ? 10 : 50,
+                  .answers = {{reference}},
+                  .unit = {"limit", "loops"}},
                  {
                      {"limit", "loops", byHand, found},
                      {"burtorch", "eager", eager, found},
                      {"burtorch", "replay", replayed, found},
                      {"burtorch", "static", compiled, found},
                      {"burtorch", "static-batch", compiledBatch, found},
-                 },
-                 {"limit", "loops"});
+                 });
 }
 
 }  // namespace bench

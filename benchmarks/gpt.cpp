@@ -1,0 +1,116 @@
+// Tables 7 and 14 of the paper: one gradient of the mini GPT, FP32, batches of 1 to 64. The limit is the same gradient
+// written by hand for exactly this shape (limits/gpt.hpp). --width, --heads, --context and --layers run other shapes, which
+// have no limit: there, the share of the FMA peak tells whether the library has a favourite shape.
+#include <burtorch/model/gpt.hpp>
+#include <cstdio>
+
+#include "token_models.hpp"
+
+#if defined(__AVX2__) && defined(__FMA__)
+#define BENCH_HAS_LIMITS 1
+#include "limits/gpt.hpp"
+#else
+#define BENCH_HAS_LIMITS 0
+#endif
+
+namespace bench {
+namespace {
+
+using burtorch::Gpt;
+using burtorch::GptConfig;
+
+constexpr std::size_t batchSizes[] = {1, 2, 4, 8, 16, 32, 64};
+
+Batches randomBatches(const GptConfig& config, std::size_t batch) {
+  Batches batches{8, batch, config.context, config.context, {}, {}};
+  burtorch::Rng rng(2);
+  for (std::size_t i = 0; i < batches.size() * config.context; ++i) {
+    batches.tokens.push_back(static_cast<int>(rng.below(config.vocabulary)));
+    batches.targets.push_back(static_cast<int>(rng.below(config.vocabulary)));
+  }
+  return batches;
+}
+
+/// Multiply-adds count two; the way back is twice the way there. Only products: norms and softmax come on top.
+double flopsOf(const GptConfig& config, std::size_t batch) {
+  const auto t = static_cast<double>(config.context), w = static_cast<double>(config.width);
+  const auto h = static_cast<double>(config.hiddenWidth()), v = static_cast<double>(config.vocabulary);
+  const double linear = t * (w * 3 * w + w * w + 2 * w * h), attention = t * (t + 1) / 2 * w * 2;
+  return 3 * 2 * static_cast<double>(batch) *
+         (static_cast<double>(config.layers) * (linear + attention) + t * w * v);
+}
+
+GptConfig configFrom(const Options& options) {
+  GptConfig config;
+  if (options.width > 0) config.width = options.width;
+  if (options.heads > 0) config.heads = options.heads;
+  if (options.context > 0) config.context = options.context;
+  if (options.layers > 0) config.layers = options.layers;
+  return config;
+}
+bool isPaperShape(const GptConfig& config) {
+  const GptConfig paper;
+  return config.width == paper.width && config.heads == paper.heads && config.context == paper.context &&
+         config.layers == paper.layers;
+}
+
+#if BENCH_HAS_LIMITS
+class LimitRun {
+ public:
+  LimitRun(const std::vector<float>& weights, const Batches& batches)
+      : batches_(batches), gradient_(weights) {}
+  void runBatch(std::size_t i) {
+    loss_ = gradient_(batches_.tokensOf(i), batches_.targetsOf(i), static_cast<int>(batches_.batch));
+  }
+  double loss() const { return loss_; }
+  std::vector<double> gradient() const { return gradient_.gradient(); }
+
+ private:
+  const Batches& batches_;
+  limits::gpt::Gradient gradient_;
+  double loss_ = 0;
+};
+
+void addLimit(std::vector<Contestant>& contestants, const std::vector<float>& weights, const Batches& batches,
+              Figures params) {
+  params.push_back({"tile", limits::gpt::Gradient::tileFor(static_cast<int>(batches.batch))});
+  contestants.push_back(contestant(
+      "limit", "plain", std::make_shared<LimitRun>(weights, batches), batches,
+      [](LimitRun& run, std::size_t i) { run.runBatch(i); }, params));
+}
+#else
+void addLimit(std::vector<Contestant>&, const std::vector<float>&, const Batches&, const Figures&) {}
+#endif
+
+}  // namespace
+
+std::vector<Row> gpt(const Options& options) {
+  const GptConfig config = configFrom(options);
+  const auto weights = randomWeights<Gpt<float>>(config);
+  std::fprintf(stderr, "gpt: %zu parameters\n", weights.size());
+  if (!isPaperShape(config))
+    std::fprintf(stderr, "gpt: no limit rows, they are written for the paper's shape\n");
+  else if (!BENCH_HAS_LIMITS)
+    std::fprintf(stderr, "gpt: no limit rows, they need AVX2 and FMA\n");
+  std::vector<Row> rows;
+  for (const std::size_t batch : batchSizes) {
+    const Batches batches = randomBatches(config, batch);
+    const Figures params = {{"batch", static_cast<double>(batch)}};
+    std::vector<Contestant> contestants;
+    if (isPaperShape(config)) addLimit(contestants, weights, batches, params);
+    contestants.push_back(ours<Gpt<float>>("tiles", config, weights, batches, 0, params));
+    if (batch == 64) contestants.push_back(ours<Gpt<float>>("tile1", config, weights, batches, 1, params));
+    const double flops = flopsOf(config, batch);
+    const Trial trial{.experiment = "gpt",
+                      .iterations = iterationsFor(flops, batches),
+                      .answers = answersOf<Gpt<double>>(config, weights, batches),
+                      .unit = {"limit", "plain"},
+                      .dtype = "fp32",
+                      .tolerance = 1e-4,
+                      .flops = flops};
+    for (Row& row : compare(options, trial, contestants)) rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace bench

@@ -1,0 +1,134 @@
+// What the experiments gpt and mlp share: batches of tokens, weights from a fixed seed, the library's gradient through
+// TokenOracle, and the right answers, which are the library's own in fp64. (Its tests compare those with PyTorch.)
+#pragma once
+
+#include <algorithm>
+#include <burtorch/burtorch.hpp>
+#include <burtorch/core/rng.hpp>
+#include <burtorch/oracle/token_oracle.hpp>
+#include <memory>
+#include <numeric>
+
+#include "harness.hpp"
+
+namespace bench {
+
+/// Several batches, so that no branch or loop count is learned from one of them. Sample lies after sample.
+struct Batches {
+  std::size_t count, batch, tokensEach, targetsEach;
+  std::vector<int> tokens, targets;
+
+  const int* tokensOf(std::size_t i) const { return tokens.data() + i * batch * tokensEach; }
+  const int* targetsOf(std::size_t i) const { return targets.data() + i * batch * targetsEach; }
+
+  // What an oracle asks for.
+  std::size_t size() const { return count * batch; }
+  void read(std::size_t i, std::span<burtorch::Index> to, std::span<burtorch::Index> wanted) const {
+    for (std::size_t k = 0; k < tokensEach; ++k)
+      to[k] = static_cast<burtorch::Index>(tokens[i * tokensEach + k]);
+    for (std::size_t k = 0; k < targetsEach; ++k)
+      wanted[k] = static_cast<burtorch::Index>(targets[i * targetsEach + k]);
+  }
+};
+
+/// A model of the library and its oracle, on a tape of their own.
+template <class Model> class OracleRun {
+  using T = typename Model::Scalar;
+  struct Samples {  // oracles copy theirs
+    const Batches* batches;
+    std::size_t size() const { return batches->size(); }
+    void read(std::size_t i, std::span<burtorch::Index> to, std::span<burtorch::Index> wanted) const {
+      batches->read(i, to, wanted);
+    }
+  };
+
+ public:
+  template <class Config>
+  OracleRun(const Config& config, const std::vector<float>& weights, const Batches& batches,
+            std::size_t tile = 0)
+      : batches_(batches),
+        model_(tape_, config),
+        oracle_(model_, Samples{&batches_}, tile),
+        all_(batches.size()) {
+    std::copy(weights.begin(), weights.end(), model_.parameters().values().begin());
+    std::iota(all_.begin(), all_.end(), std::size_t{0});
+  }
+
+  /// The gradient of one batch.
+  void runBatch(std::size_t i) {
+    loss_ = oracle_.gradient(std::span<const std::size_t>(all_).subspan(i * batches_.batch, batches_.batch));
+  }
+  std::size_t tile() const { return std::min(oracle_.tile(), batches_.batch); }
+  double loss() const { return loss_; }
+  std::vector<double> gradient() const {
+    const auto gradients = model_.parameters().gradients();
+    return {gradients.begin(), gradients.end()};
+  }
+
+ private:
+  const Batches& batches_;
+  burtorch::Tape<T> tape_;
+  Model model_;
+  burtorch::TokenOracle<Model, Samples> oracle_;
+  std::vector<std::size_t> all_;
+  double loss_ = 0;
+};
+
+/// Uniform from -0.2 to 0.2, gains around 1: no layer is saturated, and no gradient is lost beside the largest one.
+template <class Model, class Config> std::vector<float> randomWeights(const Config& config) {
+  burtorch::Tape<float> tape;
+  const Model model(tape, config);
+  burtorch::Rng rng(1);
+  for (const burtorch::Parameter& block : model.parameters().blocks())
+    for (float& x : model.parameters().values(block))
+      x = rng.uniform<float>() * 0.4f - 0.2f + (block.role == burtorch::ParameterRole::gain ? 1.f : 0.f);
+  return {model.parameters().values().begin(), model.parameters().values().end()};
+}
+
+/// The library's gradients of all batches in fp64, at the same weights.
+template <class Model, class Config>
+std::vector<Answer> answersOf(const Config& config, const std::vector<float>& weights,
+                              const Batches& batches) {
+  OracleRun<Model> run(config, weights, batches);
+  std::vector<Answer> answers;
+  for (std::size_t i = 0; i < batches.count; ++i) {
+    run.runBatch(i);
+    answers.push_back({run.gradient(), run.loss()});
+  }
+  return answers;
+}
+
+/// All batches in turn, in whole rounds that take about 2 ms at 50 GFLOP/s: long enough for the clock, short enough to
+/// fit between the interruptions of a busy machine.
+inline long iterationsFor(double flops, const Batches& batches) {
+  const auto count = static_cast<double>(batches.count);
+  return static_cast<long>(count * std::max(1.0, std::round(2e6 * 50 / flops / count)));
+}
+
+/// A contestant that keeps `run` alive; `step(i)` computes the gradient of batch i.
+template <class Run, class Step>
+Contestant contestant(std::string system, std::string mode, std::shared_ptr<Run> run, const Batches& batches,
+                      Step step, Figures params) {
+  const auto inTurn = [run, step, count = batches.count](long iterations) {
+    for (long i = 0; i < iterations; ++i) step(*run, static_cast<std::size_t>(i) % count);
+  };
+  return {std::move(system),
+          std::move(mode),
+          inTurn,
+          [run] { return run->gradient(); },
+          [run] { return run->loss(); },
+          std::move(params)};
+}
+
+/// The library as a contestant.
+template <class Model, class Config>
+Contestant ours(std::string mode, const Config& config, const std::vector<float>& weights,
+                const Batches& batches, std::size_t tile, Figures params) {
+  auto run = std::make_shared<OracleRun<Model>>(config, weights, batches, tile);
+  params.push_back({"tile", static_cast<double>(run->tile())});
+  return contestant(
+      "burtorch", std::move(mode), run, batches, [](OracleRun<Model>& r, std::size_t i) { r.runBatch(i); },
+      std::move(params));
+}
+
+}  // namespace bench
