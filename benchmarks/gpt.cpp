@@ -108,7 +108,11 @@ std::vector<Row> gpt(const Options& options) {
                       .dtype = "fp32",
                       .tolerance = 1e-4,
                       .flops = flops};
-    for (Row& row : compare(options, trial, contestants)) rows.push_back(std::move(row));
+    std::vector<Row> found = compare(options, trial, contestants);
+    if (options.wantsPytorch && isPaperShape(config))
+      addPytorch(found, options, trial,
+                 {weights, fileOf(batches), {"--batch", std::to_string(batch)}, params});
+    for (Row& row : found) rows.push_back(std::move(row));
   }
   return rows;
 }

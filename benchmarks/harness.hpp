@@ -17,6 +17,7 @@ struct Options {
   bool isQuick = false;
   std::string json;  // "-": standard output
   std::string data;  // mlp: a file of names; empty: the repository's
+  bool wantsPytorch = false;
   // gpt: other shapes than the paper's; 0: the paper's.
   std::size_t width = 0, heads = 0, context = 0, layers = 0;
 };

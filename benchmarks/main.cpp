@@ -55,7 +55,9 @@ bench::Options parse(int argc, char** argv) {
     else if (argument == "--json")
       options.json = i + 1 < argc && (argv[i + 1][0] != '-' || argv[i + 1][1] == 0) ? argv[++i] : "-";
     else if (argument == "--peers") {
-      if (std::string(next()) != "none") complain("no peers are wired in yet: --peers takes 'none'");
+      const std::string peers = next();
+      if (peers != "none" && peers != "pytorch") complain("--peers takes 'none' or 'pytorch'");
+      options.wantsPytorch = peers == "pytorch";
     } else if (argument[0] == '-')
       complain("unknown option '" + argument + "'");
     else if (options.experiment.empty())
@@ -75,6 +77,8 @@ bench::Options parse(int argc, char** argv) {
   if (options.experiment != "gpt" && (options.width | options.heads | options.context | options.layers) != 0)
     complain("--width, --heads, --context and --layers are for gpt");
   if (options.experiment != "mlp" && !options.data.empty()) complain("--data is for mlp");
+  if (options.experiment != "mlp" && options.experiment != "gpt" && options.wantsPytorch)
+    complain("--peers pytorch is for gpt and mlp");
   return options;
 }
 

@@ -134,6 +134,12 @@ std::vector<Row> compareSize(const Options& options, std::size_t hidden, const B
                     .flops = flops};
   std::vector<Row> rows = compare(options, trial, contestants);
   addRatioToShared(rows);
+  if (options.wantsPytorch)
+    addPytorch(rows, options, trial,
+               {weights,
+                fileOf(batches),
+                {"--batch", std::to_string(batches.batch), "--hidden", std::to_string(hidden)},
+                params});
   return rows;
 }
 

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "harness.hpp"
+#include "peers.hpp"
 
 namespace bench {
 
@@ -129,6 +130,29 @@ Contestant ours(std::string mode, const Config& config, const std::vector<float>
   return contestant(
       "burtorch", std::move(mode), run, batches, [](OracleRun<Model>& r, std::size_t i) { r.runBatch(i); },
       std::move(params));
+}
+
+/// Tokens, then targets, batch after batch.
+inline std::vector<std::int32_t> fileOf(const Batches& batches) {
+  std::vector<std::int32_t> numbers;
+  for (std::size_t i = 0; i < batches.count; ++i) {
+    numbers.insert(numbers.end(), batches.tokensOf(i),
+                   batches.tokensOf(i) + batches.batch * batches.tokensEach);
+    numbers.insert(numbers.end(), batches.targetsOf(i),
+                   batches.targetsOf(i) + batches.batch * batches.targetsEach);
+  }
+  return numbers;
+}
+/// Adds the rows of PyTorch, as multiples of the limit too.
+inline void addPytorch(std::vector<Row>& rows, const Options& options, const Trial& trial,
+                       const PeerJob& job) {
+  double limit = 0;
+  for (const Row& row : rows)
+    if (row.system == trial.unit.first && row.mode == trial.unit.second) limit = row.nsMin;
+  for (Row& row : pytorch(options, trial, job)) {
+    if (limit > 0) row.ratioToLimit = row.nsMin / limit;
+    rows.push_back(std::move(row));
+  }
 }
 
 }  // namespace bench

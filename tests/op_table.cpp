@@ -14,6 +14,7 @@ int main() {
       case burtorch::Arity::varying:
       case burtorch::Arity::block: takes = "a list"; break;
       case burtorch::Arity::pair: takes = info.hasBias ? "two lists, a number" : "two lists"; break;
+      case burtorch::Arity::layer: takes = "blocks"; break;
     }
     std::printf("| `%s` | `%s` | %s | %s |\n", info.name.data(), info.opcode.data(), takes,
                 info.formula.data());
