@@ -475,7 +475,7 @@ TYPED_TEST(TapeTest, MoreUserOperatorsThanATapeKnowsAreAnErrorThatChangesNothing
   (std::make_index_sequence<maxUserOps>{});
   const Snapshot<TapeT> before(tape);
   const std::string sentence = sentenceOf([&] { applyConstant<Scaled<maxUserOps>>(x, 2.0); });
-  EXPECT_EQ(sentence, "more than 32 different operators of the user's own on one tape");
+  EXPECT_EQ(sentence, "more than 64 different operators of the user's own on one tape");
   expectUnchanged(before, tape);
 }
 

@@ -277,7 +277,7 @@ template <class F> void expectOneTooMany(F f) {
     f(x);
     ADD_FAILURE() << "no error";
   } catch (const burtorch::Error& error) {
-    EXPECT_NE(std::string(error.what()).find("more than 32"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("more than 64"), std::string::npos) << error.what();
     EXPECT_NE(std::string(error.what()).find("operators"), std::string::npos) << error.what();
   }
   const auto after = tape.used();
