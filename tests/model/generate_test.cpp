@@ -1,0 +1,82 @@
+// Text from a model: which token is drawn, and what the model is shown.
+#include <burtorch/model/generate.hpp>
+
+#include <gtest/gtest.h>
+
+#include <burtorch/burtorch.hpp>
+#include <cmath>
+#include <map>
+
+namespace burtorch {
+namespace {
+
+const std::vector<double> logits{1.0, 3.0, 2.0, -1.0};
+
+std::map<Index, double> sharesOf(const SamplingOptions& options) {
+  constexpr int draws = 100000;
+  std::map<Index, double> shares;
+  Rng rng(9);
+  for (int i = 0; i < draws; ++i)
+    shares[drawToken(std::span<const double>(logits), options, rng)] += 1.0 / draws;
+  return shares;
+}
+
+TEST(DrawToken, FollowsTheSoftmaxOfItsLogits) {
+  for (const double temperature : {0.5, 1.0, 2.0}) {
+    auto shares = sharesOf({.temperature = temperature});
+    double sum = 0;
+    for (const double logit : logits) sum += std::exp(logit / temperature);
+    for (Index i = 0; i < 4; ++i)
+      EXPECT_NEAR(shares[i], std::exp(logits[i] / temperature) / sum, 0.006) << temperature;
+  }
+}
+TEST(DrawToken, TakesTheLikeliestAtTemperatureZero) {
+  const auto shares = sharesOf({.temperature = 0});
+  EXPECT_EQ(shares.size(), 1u);
+  EXPECT_EQ(shares.begin()->first, 1u);
+}
+TEST(DrawToken, TopKLeavesOutTheOthers) {
+  auto shares = sharesOf({.temperature = 1, .topK = 2});
+  EXPECT_EQ(shares.size(), 2u);
+  EXPECT_NEAR(shares[1], std::exp(3) / (std::exp(3) + std::exp(2)), 0.006);
+}
+
+TEST(Generate, AGptSeesTheLastTokensOnly) {
+  Tape<double> tape;
+  Gpt<double> gpt(tape, {.vocabulary = 5, .context = 3, .width = 4, .layers = 1, .heads = 2});
+  Rng rng(3);
+  for (double& x : gpt.parameters().values()) x = rng.uniform<double>() - 0.5;
+  std::vector<double> shorter(5), longer(5), other(5);
+  const std::vector<Index> last{1, 4, 2}, more{3, 0, 1, 4, 2}, changed{1, 3, 2};
+  nextLogits(gpt, std::span<const Index>(last), std::span(shorter));
+  nextLogits(gpt, std::span<const Index>(more), std::span(longer));
+  nextLogits(gpt, std::span<const Index>(changed), std::span(other));
+  EXPECT_EQ(shorter, longer);
+  EXPECT_NE(shorter, other);
+  EXPECT_THROW(nextLogits(gpt, std::span<const Index>(), std::span(shorter)), Error);
+}
+TEST(Generate, AnMlpSeesTheEndMarkBeforeAWord) {
+  Tape<double> tape;
+  CharMlp<double> mlp(tape, {.vocabulary = 5, .context = 3, .embedding = 4, .hidden = 4});
+  Rng rng(3);
+  for (double& x : mlp.parameters().values()) x = rng.uniform<double>() - 0.5;
+  std::vector<double> none(5), marks(5);
+  const std::vector<Index> zeros{0, 0, 0};
+  nextLogits(mlp, std::span<const Index>(), std::span(none));
+  nextLogits(mlp, std::span<const Index>(zeros), std::span(marks));
+  EXPECT_EQ(none, marks);
+}
+TEST(Generate, StopsAtTheEndOrAfterEnough) {
+  Tape<double> tape;
+  CharMlp<double> mlp(tape, {.vocabulary = 5, .context = 3, .embedding = 4, .hidden = 4});
+  Rng rng(3);
+  std::vector<Index> tokens{2};
+  generate(mlp, tokens, 7, {}, rng, [](Index) { return false; });
+  EXPECT_EQ(tokens.size(), 8u);
+  generate(mlp, tokens, 7, {}, rng, [](Index) { return true; });
+  EXPECT_EQ(tokens.size(), 8u);
+  EXPECT_THROW(generate(mlp, tokens, 1, {.temperature = -1}, rng, [](Index) { return false; }), Error);
+}
+
+}  // namespace
+}  // namespace burtorch

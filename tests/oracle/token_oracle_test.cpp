@@ -1,0 +1,104 @@
+// The oracle over tiles: the same mean and gradient for every tile, into any span, and clear errors.
+#include <burtorch/oracle/token_oracle.hpp>
+
+#include <gtest/gtest.h>
+
+#include <burtorch/burtorch.hpp>
+#include <burtorch/core/rng.hpp>
+#include <burtorch/model/gpt.hpp>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+namespace burtorch {
+namespace {
+
+constexpr std::size_t sampleCount = 9;
+const GptConfig config{.vocabulary = 7, .context = 5, .width = 6, .layers = 1, .heads = 2};
+
+struct Samples {
+  std::size_t size() const { return sampleCount; }
+  void read(std::size_t i, std::span<Index> tokens, std::span<Index> targets) const {
+    for (std::size_t k = 0; k < tokens.size(); ++k) {
+      tokens[k] = static_cast<Index>((3 * i + k * k) % 7);
+      targets[k] = static_cast<Index>((5 * i + k) % 7);
+    }
+  }
+};
+struct Experiment {
+  Tape<double> tape;
+  Gpt<double> gpt{tape, config};
+  Experiment() {
+    Rng rng(2);
+    for (double& x : gpt.parameters().values()) x = rng.uniform<double>() - 0.5;
+  }
+};
+std::vector<std::size_t> everySample() {
+  std::vector<std::size_t> all(sampleCount);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
+}
+
+TEST(TokenOracle, GivesTheSameForEveryTile) {
+  Experiment e;
+  std::vector<double> first;
+  for (const std::size_t tile : {1u, 2u, 4u, 9u, 20u}) {
+    TokenOracle oracle(e.gpt, Samples{}, tile);
+    const double loss = oracle.gradient(everySample());
+    EXPECT_NEAR(loss, oracle.value(everySample()), 1e-14) << tile;
+    std::vector<double> found(oracle.gradients().begin(), oracle.gradients().end());
+    if (first.empty()) first = found;
+    for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], first[i], 1e-15) << tile << " " << i;
+  }
+}
+TEST(TokenOracle, IsTheMeanOfItsSamples) {
+  Experiment e;
+  TokenOracle oracle(e.gpt, Samples{}, 4);
+  std::vector<double> mean(oracle.parameters().size()), one(mean.size()), all(mean.size());
+  double loss = 0;
+  for (std::size_t i = 0; i < sampleCount; ++i) {
+    loss += oracle.gradient(i, one) / sampleCount;
+    for (std::size_t k = 0; k < mean.size(); ++k) mean[k] += one[k] / sampleCount;
+  }
+  EXPECT_NEAR(oracle.gradient(everySample(), all), loss, 1e-14);
+  for (std::size_t k = 0; k < mean.size(); ++k) EXPECT_NEAR(all[k], mean[k], 1e-15) << k;
+}
+TEST(TokenOracle, ReplacesWhatTheGradientsHeld) {
+  Experiment e;
+  TokenOracle oracle(e.gpt, Samples{}, 2);
+  std::vector<double> want(oracle.parameters().size());
+  oracle.gradient(everySample(), want);
+  for (double& g : oracle.gradients()) g = std::numeric_limits<double>::quiet_NaN();
+  oracle.gradient(everySample());
+  EXPECT_EQ(std::vector<double>(oracle.gradients().begin(), oracle.gradients().end()), want);
+}
+TEST(TokenOracle, LeavesTheTapeAsItWas) {
+  Experiment e;
+  TokenOracle oracle(e.gpt, Samples{}, 2);
+  const std::size_t before = e.tape.size();
+  oracle.gradient(everySample());
+  EXPECT_EQ(e.tape.size(), before);
+}
+TEST(TokenOracle, NamesTheFirstNodeThatIsNotFinite) {
+  Experiment e;
+  TokenOracle oracle(e.gpt, Samples{}, 4);
+  EXPECT_NE(oracle.describeFirstBad(everySample()).find("every node is finite"), std::string::npos);
+  const Parameter& table = e.gpt.parameters().blocks()[0];
+  for (double& x : e.gpt.parameters().values(table)) x = 1e308;  // finite, but their sum is not
+  const std::string sentence = oracle.describeFirstBad(everySample());
+  EXPECT_NE(sentence.find("of a layerNorm"), std::string::npos) << sentence;
+  e.gpt.parameters().values(table)[3] = std::nan("");
+  EXPECT_EQ(oracle.describeFirstBad(everySample()), "number 3 of parameter wte.weight is not finite");
+}
+TEST(TokenOracle, RefusesWhatItCannotDo) {
+  Experiment e;
+  TokenOracle oracle(e.gpt, Samples{}, 4);
+  std::vector<double> small(3);
+  EXPECT_THROW(oracle.value({}), Error);
+  EXPECT_THROW(oracle.gradient(std::vector<std::size_t>{sampleCount}), Error);
+  EXPECT_THROW(oracle.gradient(0, small), Error);
+}
+
+}  // namespace
+}  // namespace burtorch

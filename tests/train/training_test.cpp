@@ -1,0 +1,100 @@
+// The training loop: what its observer sees, when it stops, and that a restored run goes on with the same bits.
+#include <burtorch/train/training.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace burtorch {
+namespace {
+
+/// f_i(x) = |x - centre_i|^2 / 2 with eight centres: all that the loop asks of an oracle.
+struct Quadratic {
+  using Scalar = double;
+  std::vector<double> x = {3, -2}, g = {0, 0};
+  bool isBroken = false;
+
+  std::size_t size() const { return 8; }
+  std::span<double> parameters() { return x; }
+  std::span<double> gradients() { return g; }
+  static double centre(std::size_t i, std::size_t k) { return std::sin(static_cast<double>(3 * i + k)); }
+  double value(std::span<const std::size_t> batch) const {
+    double sum = 0;
+    for (const std::size_t i : batch)
+      for (std::size_t k = 0; k < 2; ++k) sum += std::pow(x[k] - centre(i, k), 2) / 2;
+    return sum / static_cast<double>(batch.size());
+  }
+  double gradient(std::span<const std::size_t> batch) {
+    for (std::size_t k = 0; k < 2; ++k) {
+      g[k] = 0;
+      for (const std::size_t i : batch) g[k] += (x[k] - centre(i, k)) / static_cast<double>(batch.size());
+    }
+    return isBroken ? std::nan("") : value(batch);
+  }
+};
+
+struct Session {
+  Quadratic oracle, validation;
+  Optimizer<double> optimizer{AnyRule(Momentum{.learningRate = 0.05}), 2};
+  Training<Quadratic, Quadratic> training;
+  explicit Session(const TrainingOptions& options)
+      : training(oracle, validation, optimizer, Schedule{ConstantRate{.learningRate = 0.05}}, options, 7) {}
+};
+
+TEST(Training, MinimisesAndReportsEveryStep) {
+  Session run({.steps = 300, .batch = 4, .evaluateEvery = 100});
+  std::vector<TrainingStep> seen;
+  EXPECT_EQ(run.training.run([&](const TrainingStep& step) { return seen.push_back(step), true; }),
+            TrainingEnd::finished);
+  ASSERT_EQ(seen.size(), 300u);
+  EXPECT_LT(seen.back().loss, 0.2 * seen.front().loss);
+  for (std::size_t i = 0; i < 300; ++i) {
+    EXPECT_EQ(seen[i].step, i + 1);
+    EXPECT_EQ(seen[i].isEvaluated(), (i + 1) % 100 == 0);
+    EXPECT_EQ(seen[i].learningRate, 0.05);
+  }
+}
+TEST(Training, StopsWhenTheObserverSaysSo) {
+  Session run({.steps = 300, .batch = 4});
+  EXPECT_EQ(run.training.run([](const TrainingStep& step) { return step.step < 5; }), TrainingEnd::stopped);
+  EXPECT_EQ(run.training.stepsDone(), 5u);
+}
+TEST(Training, StopsAtALossThatIsNotFiniteAndKeepsTheParameters) {
+  Session run({.steps = 300, .batch = 4});
+  std::vector<double> before;
+  const TrainingEnd end = run.training.run([&](const TrainingStep& step) {
+    if (step.step == 10) run.oracle.isBroken = true, before = run.oracle.x;
+    return true;
+  });
+  EXPECT_EQ(end, TrainingEnd::notFinite);
+  EXPECT_EQ(run.training.stepsDone(), 10u);
+  EXPECT_EQ(run.oracle.x, before);
+}
+TEST(Training, GoesOnWithTheSameBitsAfterARestore) {
+  Session whole({.steps = 60, .batch = 3}), first({.steps = 60, .batch = 3}),
+      second({.steps = 60, .batch = 3});
+  const auto always = [](const TrainingStep&) { return true; };
+  whole.training.run(always);
+  first.training.run([](const TrainingStep& step) { return step.step < 25; });
+  second.oracle.x = first.oracle.x;
+  std::ranges::copy(first.optimizer.memory(), second.optimizer.memory().begin());
+  second.optimizer.setSteps(first.optimizer.steps());
+  second.training.rng().setState(first.training.rng().state());
+  second.training.run(always);
+  EXPECT_EQ(second.oracle.x, whole.oracle.x);
+}
+TEST(Training, ClipsGradients) {
+  Session run({.steps = 1, .batch = 8, .clipNorm = 0.5});
+  double norm = 0;
+  run.training.run([&](const TrainingStep& step) { return norm = step.gradientNorm, true; });
+  EXPECT_GT(norm, 1);
+  EXPECT_NEAR(std::hypot(run.oracle.g[0], run.oracle.g[1]), 0.5, 1e-5);
+}
+TEST(Training, RefusesBatchesThatTheDataCannotFill) {
+  EXPECT_THROW(Session({.steps = 1, .batch = 9}), Error);
+  EXPECT_THROW(Session({.steps = 1, .batch = 0}), Error);
+}
+
+}  // namespace
+}  // namespace burtorch
