@@ -117,12 +117,12 @@ struct GptJob {
   static constexpr const char* name = "gpt";
 
   static void setDefaults(TrainOptions& options, Config&) {
-    options.steps = 20'000;
+    options.steps = 40'000;
     options.batch = 32;
     options.learningRate = 3e-3;
     options.minimumRate = 3e-4;
-    options.evaluateEvery = 1000;
-    options.sampleEvery = 4000;
+    options.evaluateEvery = 2000;
+    options.sampleEvery = 8000;
   }
   static void addTo(Flags& flags, Config& c) {
     flags.add("--layers", "how many", c.layers, 1, 1000);
