@@ -136,9 +136,8 @@ struct GptJob {
   }
 
   TextCorpus corpus;
-  GptJob(std::string_view text, const TrainOptions& options, std::optional<Tokenizer> tokenizer)
-      : corpus(tokenizer ? TextCorpus(text, *tokenizer, {.validation = options.validation})
-                         : TextCorpus(text, {.validation = options.validation})) {}
+  GptJob(std::string_view text, const TrainOptions& options)
+      : corpus(text, {.validation = options.validation}) {}
   static std::string_view defaultText() { return defaultData::scenes(); }
   const Tokenizer& tokenizer() const { return corpus.tokenizer(); }
   std::string size() const { return std::to_string(corpus.tokens().size()) + " characters"; }
@@ -179,9 +178,8 @@ struct MlpJob {
   }
 
   WordList words;
-  MlpJob(std::string_view text, const TrainOptions& options, std::optional<Tokenizer> tokenizer)
-      : words(text,
-              {.validation = options.validation, .seed = options.seed, .tokenizer = std::move(tokenizer)}) {}
+  MlpJob(std::string_view text, const TrainOptions& options)
+      : words(text, {.validation = options.validation, .seed = options.seed}) {}
   static std::string_view defaultText() { return defaultData::names(); }
   const Tokenizer& tokenizer() const { return words.tokenizer(); }
   std::string size() const { return std::to_string(words.wordCount()) + " words"; }
@@ -213,7 +211,7 @@ template <class Job> class TrainCommand {
     std::optional<MappedFile> file;
     if (!options_.data.empty()) file.emplace(options_.data);
     const std::string_view text = file ? file->text() : Job::defaultText();
-    const Job job(text, options_, {});
+    const Job job(text, options_);
     config_.vocabulary = job.tokenizer().size();
     config_.check();
 
