@@ -71,7 +71,7 @@ TYPED_TEST(ProductTest, TakesEveryNumberOfOutputs) {
 
 TYPED_TEST(ProductTest, WithoutInputsTheStartIsLeft) {
   GuardedMatrix<TypeParam> b(1, 3, 0, false, 3), y(3, 8, 5, true, 4);
-  Product<TypeParam>{nullptr, 0, 1, {nullptr, 0}, {y.at(), y.stride()}, 3, 0, 8, b.at()}.run();
+  Product<TypeParam>{b.at(), 0, 1, {b.at(), 0}, {y.at(), y.stride()}, 3, 0, 8, b.at()}.run();
   for (std::size_t o = 0; o < 3; ++o)
     for (std::size_t c = 0; c < 8; ++c) EXPECT_EQ(y(o, c), b(0, o));
 }

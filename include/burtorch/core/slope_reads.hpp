@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "list.hpp"
+#include "scalar.hpp"
 
 namespace burtorch {
 
