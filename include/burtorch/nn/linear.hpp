@@ -12,18 +12,27 @@ namespace burtorch {
 
 namespace ops {
 
-/// Operands: W, b (if it has one), then the inputs. Own words: outputs, inputs, columns, has b, ids of W and b.
-struct LinearLayer : LayerOp {
+/// Operands: W, b (if it has one), then the inputs. Own words: outputs, inputs, columns, has b, ids of W and b. Sizes are
+/// std::size_t, or nn::Fixed where they are known at compile time; then there is one input.
+template <class Outputs = std::size_t, class Inputs = std::size_t> struct LinearLayer : LayerOp {
   static constexpr std::string_view name = "linear", formula = "W x + b";
 
+  template <class Size> static Size sizeIn(Index word) {
+    if constexpr (std::is_same_v<Size, std::size_t>)
+      return word;
+    else
+      return {};
+  }
   struct Shape {
-    std::size_t outputs, inputs, columns;
+    Outputs outputs;
+    Inputs inputs;
+    std::size_t columns;
     Index firstInput;  // operand
     Index weightId, biasId;
     template <class T>
     explicit Shape(const Layer<T>& layer)
-        : outputs(layer.own()[0]),
-          inputs(layer.own()[1]),
+        : outputs(sizeIn<Outputs>(layer.own()[0])),
+          inputs(sizeIn<Inputs>(layer.own()[1])),
           columns(layer.own()[2]),
           firstInput(1 + layer.own()[3]),
           weightId(layer.own()[4]),
@@ -35,21 +44,21 @@ struct LinearLayer : LayerOp {
     const T* bias = shape.firstInput == 2 ? layer.operand(1) : nullptr;
     std::size_t offset = 0;
     for (Index k = shape.firstInput; k < layer.operandCount(); ++k) {
-      const std::size_t inputs = layer.operandSize(k) / shape.columns;
+      const auto inputs = sizeIn<Inputs>(static_cast<Index>(layer.operandSize(k) / shape.columns));
       const T* w = layer.operand(0) + offset;
       if (shape.columns == 1)
         nn::vectorProduct<T>({w, shape.inputs}, layer.operand(k), bias, y, shape.outputs, inputs, offset > 0);
       else
-        nn::Product<T>{w,
-                       shape.inputs,
-                       1,
-                       {layer.operand(k), shape.columns},
-                       {y, shape.columns},
-                       shape.outputs,
-                       inputs,
-                       shape.columns,
-                       bias,
-                       offset > 0}
+        nn::Product<T, Outputs, Inputs>{w,
+                                        shape.inputs,
+                                        1,
+                                        {layer.operand(k), shape.columns},
+                                        {y, shape.columns},
+                                        shape.outputs,
+                                        inputs,
+                                        shape.columns,
+                                        bias,
+                                        offset > 0}
             .run();
       offset += inputs;
     }
@@ -70,7 +79,7 @@ struct LinearLayer : LayerOp {
     }
     std::size_t offset = 0;
     for (Index k = shape.firstInput; k < layer.operandCount(); ++k) {
-      const std::size_t inputs = layer.operandSize(k) / shape.columns;
+      const auto inputs = sizeIn<Inputs>(static_cast<Index>(layer.operandSize(k) / shape.columns));
       const T* w = layer.operand(0) + offset;
       T* gw = layer.operandGradient(0) + offset;
       const T* x = layer.operand(k);
@@ -79,23 +88,23 @@ struct LinearLayer : LayerOp {
         nn::vectorProductSlope<T>({w, shape.inputs}, x, gy, gx, {gw, shape.inputs}, shape.outputs, inputs,
                                   isAdded);
       } else {
-        nn::OuterProduct<T>{{gw, shape.inputs},
-                            {gy, shape.columns},
-                            {x, shape.columns},
-                            shape.outputs,
-                            inputs,
-                            shape.columns,
-                            isAdded}
+        nn::OuterProduct<T, Outputs, Inputs>{{gw, shape.inputs},
+                                             {gy, shape.columns},
+                                             {x, shape.columns},
+                                             shape.outputs,
+                                             inputs,
+                                             shape.columns,
+                                             isAdded}
             .run();
-        nn::Product<T>{.w = w,
-                       .outputStride = 1,
-                       .inputStride = shape.inputs,
-                       .x = {gy, shape.columns},
-                       .y = {gx, shape.columns},
-                       .outputs = inputs,
-                       .inputs = shape.outputs,
-                       .columns = shape.columns,
-                       .isAdded = true}
+        nn::Product<T, Inputs, Outputs>{.w = w,
+                                        .outputStride = 1,
+                                        .inputStride = shape.inputs,
+                                        .x = {gy, shape.columns},
+                                        .y = {gx, shape.columns},
+                                        .outputs = inputs,
+                                        .inputs = shape.outputs,
+                                        .columns = shape.columns,
+                                        .isAdded = true}
             .run();
       }
       offset += inputs;
@@ -105,24 +114,30 @@ struct LinearLayer : LayerOp {
 
 }  // namespace ops
 
-/// A linear layer; without a bias if `bias` is left out.
-struct Linear {
+/// A linear layer; without a bias if `bias` is left out. Linear takes its sizes at run time, FixedLinear<inputs, outputs> has
+/// them as constants in the loops of its kernels: the same code for both.
+template <class Inputs = std::size_t, class Outputs = std::size_t> struct BasicLinear {
   Parameter weight, bias;
+  static constexpr bool isFixed = !std::is_same_v<Inputs, std::size_t>;
 
   template <class T, Config C>
-  Linear(Parameters<T, C>& parameters, const std::string& name, std::size_t inputs, std::size_t outputs,
-         bool hasBias = true)
+  BasicLinear(Parameters<T, C>& parameters, const std::string& name, bool hasBias = true)
+      : BasicLinear(parameters, name, Inputs::value, Outputs::value, hasBias) {}
+  template <class T, Config C>
+  BasicLinear(Parameters<T, C>& parameters, const std::string& name, std::size_t inputs, std::size_t outputs,
+              bool hasBias = true)
       : weight(parameters.add(name + ".weight", ParameterRole::weight, outputs, inputs)) {
     if (hasBias) bias = parameters.add(name + ".bias", ParameterRole::bias, outputs);
+    checkShape();
   }
-  Linear(const Parameter& w, const Parameter& b = {}) : weight(w), bias(b) {}
+  BasicLinear(const Parameter& w, const Parameter& b = {}) : weight(w), bias(b) { checkShape(); }
 
   template <class T, Config C> Matrix<T, C> operator()(const Matrix<T, C>& x) const {
     return (*this)(std::span<const Matrix<T, C>>(&x, 1));
   }
   /// The inputs are read as if they stood one below the other.
   template <class T, Config C> Matrix<T, C> operator()(std::span<const Matrix<T, C>> inputs) const {
-    constexpr std::size_t most = 64;
+    constexpr std::size_t most = isFixed ? 1 : 64;
     if (inputs.empty() || inputs.size() > most)
       fail("a linear layer of %zu inputs: 1 to %zu", inputs.size(), most);
     Block operands[most + 2] = {weight.block()};
@@ -141,9 +156,21 @@ struct Linear {
            nn::laneCount<T>);
     const Index own[] = {weight.rows, weight.columns, static_cast<Index>(columns), bias.isPresent() ? 1u : 0u,
                          weight.id,   bias.id};
-    return {recordLayer<ops::LinearLayer, T, C>({operands, count}, own, weight.rows * columns), weight.rows,
-            columns};
+    return {
+        recordLayer<ops::LinearLayer<Outputs, Inputs>, T, C>({operands, count}, own, weight.rows * columns),
+        weight.rows, columns};
+  }
+
+ private:
+  void checkShape() const {
+    if constexpr (isFixed)
+      if (weight.rows != Outputs::value || weight.columns != Inputs::value)
+        fail("a FixedLinear<%zu, %zu> is given a weight of %u x %u", Inputs::value, Outputs::value,
+             weight.rows, weight.columns);
   }
 };
+using Linear = BasicLinear<>;
+template <std::size_t inputs, std::size_t outputs>
+using FixedLinear = BasicLinear<nn::Fixed<inputs>, nn::Fixed<outputs>>;
 
 }  // namespace burtorch

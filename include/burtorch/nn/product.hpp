@@ -7,6 +7,8 @@
 // for 16 registers.
 #pragma once
 
+#include <type_traits>
+
 #include "transpose.hpp"
 
 #if defined(__clang__)
@@ -23,14 +25,20 @@ template <class T> struct Rows {
   std::size_t stride;
 };
 
+/// A size that is part of the type. Kernels take one wherever they take a std::size_t: the same code, with loops of known
+/// length.
+template <std::size_t n> using Fixed = std::integral_constant<std::size_t, n>;
+
 /// Y[o][c] = start + sum over i of W(o, i) X[i][c], with W(o, i) = w[o * outputStride + i * inputStride]. `start` is the
 /// bias of o, what Y holds already (isAdded), or 0. Columns fill whole vectors.
-template <class T> struct Product {
+template <class T, class Outputs = std::size_t, class Inputs = std::size_t> struct Product {
   const T* w;
   std::size_t outputStride, inputStride;
   Rows<const T> x;
   Rows<T> y;
-  std::size_t outputs, inputs, columns;
+  [[no_unique_address]] Outputs outputs;
+  [[no_unique_address]] Inputs inputs;
+  std::size_t columns;
   const T* bias = nullptr;
   bool isAdded = false;
 
@@ -74,8 +82,9 @@ template <class T> struct Product {
     });
     const T* weight = w + o * outputStride;
     const T* column = x.at + c;
+    const std::size_t count = inputs;
     BURTORCH_UNROLL_4
-    for (std::size_t i = 0; i < inputs; ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
       Lanes<T> in[vectors];
       unroll<vectors>([&]<std::size_t v>() BURTORCH_INLINE_LAMBDA { in[v] = load(column + v * lanes); });
       unroll<rows>([&]<std::size_t r>() BURTORCH_INLINE_LAMBDA {
@@ -94,10 +103,12 @@ template <class T> struct Product {
 };
 
 /// G[i][j] = sum over c of A[i][c] B[j][c], or added to what G holds: the gradient of a matrix of weights.
-template <class T> struct OuterProduct {
+template <class T, class Height = std::size_t, class Width = std::size_t> struct OuterProduct {
   Rows<T> g;
   Rows<const T> a, b;
-  std::size_t rows, width, columns;  // G is rows x width
+  [[no_unique_address]] Height rows;  // G is rows x width
+  [[no_unique_address]] Width width;
+  std::size_t columns;
   bool isAdded;
 
   void run() const {
