@@ -13,7 +13,7 @@
 namespace {
 
 constexpr const char* usage =
-    "usage: burt COMMAND [options]\n"
+    " COMMAND [options]\n"
     "\n"
     "  train gpt    train a decoder-only transformer on a text\n"
     "  train mlp    train a character MLP on a list of words\n"
@@ -27,7 +27,7 @@ constexpr const char* usage =
 int run(const std::vector<std::string>& arguments) {
   const std::string command = arguments.empty() ? "" : arguments[0];
   if (command == "--help" || command == "-h" || command == "help") {
-    std::fputs(usage, stdout);
+    std::printf("usage: %s%s", burt::self().c_str(), usage);
     return 0;
   }
   if (command == "--version") {
@@ -37,8 +37,9 @@ int run(const std::vector<std::string>& arguments) {
   const std::span rest = std::span(arguments).subspan(arguments.empty() ? 0 : 1);
   if (command == "train") return burt::train(rest);
   if (command == "sample") return burt::sample(rest);
-  throw burt::BadInput(command.empty() ? "a command is needed: train or sample; see burt --help"
-                                       : "there is no command '" + command + "'; see burt --help");
+  const std::string help = "; see " + burt::self() + " --help";
+  throw burt::BadInput(command.empty() ? "a command is needed: train or sample" + help
+                                       : "there is no command '" + command + "'" + help);
 }
 
 }  // namespace

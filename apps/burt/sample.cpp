@@ -57,10 +57,11 @@ int sample(std::span<const std::string> arguments) {
   flags.add("--top-k", "choose among the likeliest only; 0: among all", options.topK, 0, 1'000'000);
   flags.add("--seed", "of chance", options.seed, 0, UINT64_MAX);
   if (!flags.parse(arguments)) {
-    std::printf("usage: burt sample --model FILE [options]\n\n%s", flags.help().c_str());
+    std::printf("usage: %s sample --model FILE [options]\n\n%s", self().c_str(), flags.help().c_str());
     return 0;
   }
-  if (options.model.empty()) throw BadInput("burt sample needs --model FILE; see burt sample --help");
+  if (options.model.empty())
+    throw BadInput(self() + " sample needs --model FILE; see " + self() + " sample --help");
   const SafetensorsFile file(options.model);
   const Description description(file);
   const Tokenizer tokenizer = Tokenizer::fromString(description.text("vocabulary"));

@@ -303,8 +303,9 @@ template <class Job> class TrainCommand {
     save(job, model, optimizer, training.rng(), folder);
     writePicture(folder / "loss.svg", metrics.svg());
     if (end == TrainingEnd::stopped) {
-      std::printf("stopped after step %llu; go on with: burt train %s --resume %s\n",
-                  static_cast<unsigned long long>(training.stepsDone()), Job::name, folder.c_str());
+      std::printf("stopped after step %llu; go on with: %s train %s --resume %s\n",
+                  static_cast<unsigned long long>(training.stepsDone()), self().c_str(), Job::name,
+                  folder.c_str());
       return 130;
     }
     if (options_.sampleEvery == 0 || options_.steps % options_.sampleEvery != 0)
@@ -312,7 +313,12 @@ template <class Job> class TrainCommand {
                   job.sampleText(model, options_, Rng(options_.seed, options_.steps)).c_str());
     std::printf("saved %s, metrics.csv, metrics.jsonl and loss.svg\n",
                 (folder / "model.safetensors").c_str());
-    std::printf("write more with: burt sample --model %s\n", (folder / "model.safetensors").c_str());
+    std::printf(
+        "what to try next:\n"
+        "  %s sample --model %s --temperature 0.5\n"
+        "  %s train %s --help%s\n",
+        self().c_str(), (folder / "model.safetensors").c_str(), self().c_str(), Job::name,
+        options_.data.empty() ? "      (--data FILE learns from a file of yours)" : "");
     return 0;
   }
 
@@ -367,7 +373,7 @@ template <class Job> int trainModel(std::span<const std::string> arguments) {
   options.addTo(flags);
   Job::addTo(flags, config);
   if (!flags.parse(arguments)) {
-    std::printf("usage: burt train %s [options]\n\n%s", Job::name, flags.help().c_str());
+    std::printf("usage: %s train %s [options]\n\n%s", self().c_str(), Job::name, flags.help().c_str());
     return 0;
   }
   if (!options.resume.empty() && !options.out.empty())
@@ -382,10 +388,10 @@ int train(std::span<const std::string> arguments) {
   if (model == "gpt") return trainModel<GptJob>(arguments.subspan(1));
   if (model == "mlp") return trainModel<MlpJob>(arguments.subspan(1));
   if (model == "--help" || model == "-h") {
-    std::puts("usage: burt train gpt|mlp [options]; see burt train gpt --help and burt train mlp --help");
+    std::printf("usage: %s train gpt|mlp [options]; --help after the model lists them\n", self().c_str());
     return 0;
   }
-  throw BadInput(model.empty() ? "burt train needs a model: gpt or mlp"
+  throw BadInput(model.empty() ? self() + " train needs a model: gpt or mlp"
                                : "there is no model '" + model + "': gpt or mlp");
 }
 
