@@ -52,7 +52,7 @@ std::vector<Row> compile(const Options& options) {
     double mb = 0;
     bool isOk = true;
     setTimes(row, timesOf([&] { isOk = compileProgram(one.name, mb) && isOk; }, options.isQuick ? 1 : 3));
-    row.isGradientOk = isOk;
+    if (!isOk) row.failure = "does not compile";
     row.params = {{"nodes", one.nodes}};
     row.extra = {{"seconds", row.nsMin / 1e9}, {"peak_mb", mb}};
     if (!rows.empty()) row.extra.push_back({"added_seconds", (row.nsMin - rows[0].nsMin) / 1e9});

@@ -54,29 +54,23 @@ bool isPaperShape(const GptConfig& config) {
          config.layers == paper.layers;
 }
 
+/// For the peers.
+Figures settingsOf(const GptConfig& config, std::size_t batch) {
+  return {{"batch", static_cast<double>(batch)},
+          {"vocabulary", static_cast<double>(config.vocabulary)},
+          {"context", static_cast<double>(config.context)},
+          {"width", static_cast<double>(config.width)},
+          {"heads", static_cast<double>(config.heads)},
+          {"layers", static_cast<double>(config.layers)}};
+}
+
 #if BENCH_HAS_LIMITS
-class LimitRun {
- public:
-  LimitRun(const std::vector<float>& weights, const Batches& batches)
-      : batches_(batches), gradient_(weights) {}
-  void runBatch(std::size_t i) {
-    loss_ = gradient_(batches_.tokensOf(i), batches_.targetsOf(i), static_cast<int>(batches_.batch));
-  }
-  double loss() const { return loss_; }
-  std::vector<double> gradient() const { return gradient_.gradient(); }
-
- private:
-  const Batches& batches_;
-  limits::gpt::Gradient gradient_;
-  double loss_ = 0;
-};
-
 void addLimit(std::vector<Contestant>& contestants, const std::vector<float>& weights, const Batches& batches,
               Figures params) {
   params.push_back({"tile", limits::gpt::Gradient::tileFor(static_cast<int>(batches.batch))});
-  contestants.push_back(contestant(
-      "limit", "plain", std::make_shared<LimitRun>(weights, batches), batches,
-      [](LimitRun& run, std::size_t i) { run.runBatch(i); }, params));
+  contestants.push_back(contestant("limit", "plain",
+                                   std::make_shared<LimitRun<limits::gpt::Gradient>>(batches, weights),
+                                   batches, params));
 }
 #else
 void addLimit(std::vector<Contestant>&, const std::vector<float>&, const Batches&, const Figures&) {}
@@ -107,12 +101,9 @@ std::vector<Row> gpt(const Options& options) {
                       .unit = {"limit", "plain"},
                       .dtype = "fp32",
                       .tolerance = 1e-4,
-                      .flops = flops};
-    std::vector<Row> found = compare(options, trial, contestants);
-    if (options.wantsPytorch && isPaperShape(config))
-      addPytorch(found, options, trial,
-                 {weights, fileOf(batches), {"--batch", std::to_string(batch)}, params});
-    for (Row& row : found) rows.push_back(std::move(row));
+                      .flops = flops,
+                      .peers = {settingsOf(config, batch), weights, fileOf(batches), params}};
+    for (Row& row : compare(options, trial, contestants)) rows.push_back(std::move(row));
   }
   return rows;
 }

@@ -16,7 +16,7 @@ struct Tiny {
   static constexpr const char* name = "tiny";
   static constexpr double a = -41, b = 2;
   static constexpr long iterations = 100000;
-  static std::vector<double> reference() { return {-35, 1050}; }
+  static Answer reference() { return {{-35, 1050}, 612.5}; }
 
   template <class X> [[gnu::always_inline]] static constexpr X graph(X x, X y) {
     auto c = x + y;
@@ -39,7 +39,7 @@ struct Small {
   static constexpr const char* name = "small";
   static constexpr double a = -4, b = 2;
   static constexpr long iterations = 20000;
-  static std::vector<double> reference() { return {138.83381924198252, 645.5772594752186}; }
+  static Answer reference() { return {{138.83381924198252, 645.5772594752186}, 24.70408163265306}; }
 
   template <class X> [[gnu::always_inline]] static constexpr X graph(X x, X y) {
     auto c = x + y;
@@ -72,11 +72,8 @@ struct Small {
   }
 };
 
-struct Found {
-  double a = 0, b = 0;
-  std::vector<double> list() const { return {a, b}; }
-};
-Found found;
+limits::Gradient<double> found;
+constexpr double unknown = 0;  // forms that work on arrays hand over gradients alone
 
 enum class Inputs { independent, dependent };
 
@@ -90,7 +87,7 @@ template <class Graph, Inputs inputs> [[gnu::noinline]] void byHand(long iterati
     launder(g.value), launder(g.a), launder(g.b);
     if constexpr (inputs == Inputs::dependent) a = Graph::a + 0 * g.a;
   }
-  found = {g.a, g.b};
+  found = g;
 }
 
 /// By hand, arrays of inputs, four at once.
@@ -107,7 +104,7 @@ template <class Graph> [[gnu::noinline]] void byHandVectorised(long iterations) 
     }
     asm volatile("" ::"r"(das), "r"(dbs) : "memory");
   }
-  found = {das[3][1], dbs[3][1]};
+  found = {unknown, das[3][1], dbs[3][1]};
 }
 
 /// Listing F.8 in a loop: record, sweep, rewind. Nodes of constants are leaves, as in the listing, or no nodes at all.
@@ -120,11 +117,13 @@ template <class Graph, Inputs inputs, Constants constants> [[gnu::noinline]] voi
     tape.rewind(start);
     launder(a), launder(b);
     Value x(a), y(b);
+    Value<double> root;
     if constexpr (constants == Constants::leaves)
-      backward(Graph::graph(x, y));
+      root = Graph::graph(x, y);
     else
-      backward(Graph::graphWithConstants(x, y));
-    found = {x.gradCopy(), y.gradCopy()};
+      root = Graph::graphWithConstants(x, y);
+    backward(root);
+    found = {root.dataCopy(), x.gradCopy(), y.gradCopy()};
     if constexpr (inputs == Inputs::dependent) a = Graph::a + 0 * found.a;
   }
   tape.rewind(start);
@@ -138,15 +137,15 @@ inline constexpr auto compiled = burtorch::compile([](auto x, auto y) {
 
 template <class Graph, Inputs inputs> [[gnu::noinline]] void compiledGraph(long iterations) {
   double a = Graph::a, b = Graph::b;
-  std::array<double, 2> g{};
+  limits::Gradient<double> g{};
   for (long i = 0; i < iterations; ++i) {
     launder(a), launder(b);
-    auto [value, gradient] = compiled<Graph>.valueAndGrad(a, b);
-    g = gradient;
-    launder(value), launder(g[0]), launder(g[1]);
-    if constexpr (inputs == Inputs::dependent) a = Graph::a + 0 * g[0];
+    const auto [value, gradient] = compiled<Graph>.valueAndGrad(a, b);
+    g = {value, gradient[0], gradient[1]};
+    launder(g.value), launder(g.a), launder(g.b);
+    if constexpr (inputs == Inputs::dependent) a = Graph::a + 0 * g.a;
   }
-  found = {g[0], g[1]};
+  found = g;
 }
 
 /// Arrays of inputs, a pack at once.
@@ -159,7 +158,7 @@ template <class Graph> [[gnu::noinline]] void compiledBatch(long iterations) {
     compiled<Graph>.gradBatch(as, bs, das, dbs);
     asm volatile("" ::"r"(das.data()), "r"(dbs.data()) : "memory");
   }
-  found = {das[13], dbs[13]};
+  found = {unknown, das[13], dbs[13]};
 }
 
 /// The same through backwardWithScratchStorage.
@@ -172,8 +171,9 @@ template <class Graph> [[gnu::noinline]] void withScratch(long iterations) {
     tape.rewind(start);
     launder(a), launder(b);
     Value x(a), y(b);
-    backwardWithScratchStorage(Graph::graph(x, y), std::span(scratch));
-    found = {x.gradCopy(), y.gradCopy()};
+    const Value<double> root = Graph::graph(x, y);
+    backwardWithScratchStorage(root, std::span(scratch));
+    found = {root.dataCopy(), x.gradCopy(), y.gradCopy()};
   }
   tape.rewind(start);
 }
@@ -186,12 +186,13 @@ template <class Graph> auto recorded() {
 template <class Graph> [[gnu::noinline]] void replayed(long iterations) {
   static auto graph = recorded<Graph>();
   std::array<double, 2> x{Graph::a, Graph::b}, g{};
+  double value = 0;
   for (long i = 0; i < iterations; ++i) {
     launder(x[0]), launder(x[1]);
-    double value = graph.valueAndGrad(x, g);
+    value = graph.valueAndGrad(x, g);
     launder(value), launder(g[0]), launder(g[1]);
   }
-  found = {g[0], g[1]};
+  found = {value, g[0], g[1]};
 }
 template <class Graph> [[gnu::noinline]] void replayedBatch(long iterations) {
   static auto graph = recorded<Graph>();
@@ -203,31 +204,34 @@ template <class Graph> [[gnu::noinline]] void replayedBatch(long iterations) {
     graph.gradBatch(xs, gs);
     asm volatile("" ::"r"(gs.data()) : "memory");
   }
-  found = {gs[26], gs[27]};
+  found = {unknown, gs[26], gs[27]};
 }
 
 template <class Graph> std::vector<Row> compareGraph(Options options) {
   const long iterations = options.isQuick ? Graph::iterations / 4 : Graph::iterations;
-  const auto gradient = [] { return found.list(); };
+  const auto gradient = [] { return std::vector{found.a, found.b}; };
+  const auto value = [] { return found.value; };
   auto rows = compare(
       options,
       {.experiment = Graph::name,
        .iterations = iterations,
-       .answers = {{Graph::reference()}},
-       .unit = {"limit", "dependent"}},
+       .answers = {Graph::reference()},
+       .unit = {"limit", "dependent"},
+       .peers = {.settings = {{"a", Graph::a}, {"b", Graph::b}}}},
       {
-          {"limit", "dependent", byHand<Graph, Inputs::dependent>, gradient},
-          {"limit", "independent", byHand<Graph, Inputs::independent>, gradient},
+          {"limit", "dependent", byHand<Graph, Inputs::dependent>, gradient, value},
+          {"limit", "independent", byHand<Graph, Inputs::independent>, gradient, value},
           {"limit", "vectorised", byHandVectorised<Graph>, gradient},
-          {"burtorch", "eager", eager<Graph, Inputs::independent, Constants::leaves>, gradient},
-          {"burtorch", "eager-dependent", eager<Graph, Inputs::dependent, Constants::leaves>, gradient},
-          {"burtorch", "eager-plain-constants", eager<Graph, Inputs::independent, Constants::plain>,
-           gradient},
-          {"burtorch", "scratch", withScratch<Graph>, gradient},
-          {"burtorch", "static-dependent", compiledGraph<Graph, Inputs::dependent>, gradient},
-          {"burtorch", "static", compiledGraph<Graph, Inputs::independent>, gradient},
+          {"burtorch", "eager", eager<Graph, Inputs::independent, Constants::leaves>, gradient, value},
+          {"burtorch", "eager-dependent", eager<Graph, Inputs::dependent, Constants::leaves>, gradient,
+           value},
+          {"burtorch", "eager-plain-constants", eager<Graph, Inputs::independent, Constants::plain>, gradient,
+           value},
+          {"burtorch", "scratch", withScratch<Graph>, gradient, value},
+          {"burtorch", "static-dependent", compiledGraph<Graph, Inputs::dependent>, gradient, value},
+          {"burtorch", "static", compiledGraph<Graph, Inputs::independent>, gradient, value},
           {"burtorch", "static-batch", compiledBatch<Graph>, gradient},
-          {"burtorch", "replay", replayed<Graph>, gradient},
+          {"burtorch", "replay", replayed<Graph>, gradient, value},
           {"burtorch", "replay-batch", replayedBatch<Graph>, gradient},
       });
   // What the recorded graph takes.

@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "limits/fma_peak.hpp"
+#include "peers.hpp"
 
 namespace bench {
 namespace {
@@ -23,8 +24,8 @@ double nsSince(Clock::time_point start) {
   return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
 }
 
-/// A field of /proc/self/status or smaps_rollup in KB, 0 where there is none.
-long procField(const char* file, const std::string& name) {
+/// A field of a file in /proc in KB, 0 where there is none.
+long procField(const std::string& file, const std::string& name) {
   std::ifstream in(file);
   std::string line;
   while (std::getline(in, line))
@@ -45,28 +46,39 @@ std::string rounded(double x) {
   return text;
 }
 
+/// A JSON string; what is not printable becomes a blank.
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  }
+  return out + "\"";
+}
+
 std::string asJson(const Row& row) {
-  std::ostringstream out;
   const auto fields = [&](const auto& list) {
     std::string text;
     for (const auto& [name, value] : list)
-      text += (text.empty() ? "\"" : ",\"") + name + "\":" + number(value);
+      text += (text.empty() ? "" : ",") + quoted(name) + ":" + number(value);
     return text;
   };
-  out << "{\"experiment\":\"" << row.experiment << "\",\"system\":\"" << row.system << "\",\"mode\":\""
-      << row.mode << "\",\"dtype\":\"" << row.dtype << "\",\"params\":{" << fields(row.params)
-      << "},\"work\":\"" << row.work << "\",\"ns_min\":" << (row.isGradientOk ? number(row.nsMin) : "null")
-      << ",\"ns_median\":" << (row.isGradientOk ? number(row.nsMedian) : "null")
-      << ",\"spread\":" << number(row.spread) << ",\"ratio_to_limit\":"
-      << (row.isGradientOk && row.ratioToLimit > 0 ? number(row.ratioToLimit) : "null")
-      << ",\"gradient_ok\":" << (row.isGradientOk ? "true" : "false");
-  out << ",\"init_ms\":" << number(row.initMs);
+  const auto orNull = [&](double x) { return row.isOk() && x > 0 ? number(x) : "null"; };
+  const bool isOurs = row.version.empty();
+  std::ostringstream out;
+  out << "{\"experiment\":" << quoted(row.experiment) << ",\"system\":" << quoted(row.system)
+      << ",\"mode\":" << quoted(row.mode) << ",\"dtype\":" << quoted(row.dtype) << ",\"params\":{"
+      << fields(row.params) << "},\"work\":" << quoted(row.work) << ",\"ns_min\":" << orNull(row.nsMin)
+      << ",\"ns_median\":" << orNull(row.nsMedian) << ",\"spread\":" << number(row.spread)
+      << ",\"ratio_to_limit\":" << orNull(row.ratioToLimit)
+      << ",\"gradient_ok\":" << (row.isOk() ? "true" : "false") << ",\"init_ms\":" << number(row.initMs);
+  if (!row.isOk()) out << ",\"failure\":" << quoted(row.failure);
   if (!row.extra.empty()) out << "," << fields(row.extra);
-  out << ",\"vm_peak_kb\":" << procField("/proc/self/status", "VmPeak:")
-      << ",\"vm_hwm_kb\":" << procField("/proc/self/status", "VmHWM:")
-      << ",\"private_dirty_kb\":" << procField("/proc/self/smaps_rollup", "Private_Dirty:")
-      << ",\"version\":\"" << BURTORCH_VERSION << "\",\"compiler\":\"" << BENCH_COMPILER << "\",\"flags\":\""
-      << BENCH_FLAGS << "\"}";
+  out << ",\"vm_peak_kb\":" << row.memory.vmPeak << ",\"vm_hwm_kb\":" << row.memory.vmHwm
+      << ",\"private_dirty_kb\":" << row.memory.privateDirty
+      << ",\"version\":" << quoted(isOurs ? BURTORCH_VERSION : row.version)
+      << ",\"compiler\":" << quoted(isOurs ? BENCH_COMPILER : "")
+      << ",\"flags\":" << quoted(isOurs ? BENCH_FLAGS : "") << "}";
   return out.str();
 }
 
@@ -85,8 +97,9 @@ void printTable(const std::vector<Row>& rows) {
     std::string notes;
     for (const Figures* figures : {&row.params, &row.extra})
       for (const auto& [name, value] : *figures) notes += name + " " + rounded(value) + "  ";
-    if (!row.isGradientOk) {
-      std::printf("%-10s %-22s wrong gradient  %s\n", row.system.c_str(), row.mode.c_str(), notes.c_str());
+    if (!row.isOk()) {
+      std::printf("%-10s %-22s %s  %s\n", row.system.c_str(), row.mode.c_str(), row.failure.c_str(),
+                  notes.c_str());
       continue;
     }
     const std::string ratio = row.ratioToLimit > 0 ? number(std::round(row.ratioToLimit * 100) / 100) : "";
@@ -107,22 +120,42 @@ bool isRight(const Contestant& contestant, const Answer& answer, double toleranc
   return !contestant.loss || std::abs(contestant.loss() - answer.loss) <= tolerance * std::abs(answer.loss);
 }
 
+/// Everybody's gradient is judged by its own precision.
+double toleranceFor(const Trial& trial, const Contestant& contestant) {
+  return contestant.dtype == "fp32" ? std::max(trial.tolerance, 1e-4) : trial.tolerance;
+}
+
+/// Nanoseconds of `calls` units of work.
+double timed(const Contestant& contestant, long calls) {
+  const auto start = Clock::now();
+  contestant.run(calls);
+  return contestant.ownNs ? contestant.ownNs() : nsSince(start);
+}
+
+constexpr double turnOfAPeer = 20e6;  // ns: long enough for any clock
+constexpr double patience = 3e9;      // ns: who takes longer has had nine turns and needs no more
+
 /// The first call, and the gradients after 1, 2, 4, ... calls: of several batches, without running all of them often.
-Row judged(const Trial& trial, const Contestant& contestant) {
+/// `calls` becomes the number of a turn.
+Row judged(const Trial& trial, const Contestant& contestant, long& calls) {
   Row row{.experiment = trial.experiment,
           .system = contestant.system,
           .mode = contestant.mode,
-          .dtype = trial.dtype};
+          .dtype = contestant.dtype.empty() ? trial.dtype : contestant.dtype};
   row.params = contestant.params;
-  row.params.push_back({"iterations", static_cast<double>(trial.iterations)});
-  for (long calls = 1;; calls = std::min(2 * calls, trial.iterations)) {
-    const auto start = Clock::now();
-    contestant.run(calls);
-    if (calls == 1) row.initMs = nsSince(start) / 1e6;
+  row.version = contestant.version;
+  row.initMs = contestant.initMs;
+  for (calls = 1;; calls = std::min(2 * calls, trial.iterations)) {
+    const double ns = timed(contestant, calls);
+    if (calls == 1 && row.initMs == 0) row.initMs = ns / 1e6;
     const auto batch = static_cast<std::size_t>(calls - 1) % trial.answers.size();
-    row.isGradientOk = isRight(contestant, trial.answers[batch], trial.tolerance);
-    if (!row.isGradientOk || calls == trial.iterations) return row;
+    if (!isRight(contestant, trial.answers[batch], toleranceFor(trial, contestant)))
+      row.failure = "wrong gradient";
+    const bool isLongEnough = contestant.ownNs && ns >= turnOfAPeer && calls > 1;
+    if (!row.isOk() || isLongEnough || calls == trial.iterations) break;
   }
+  row.params.push_back({"iterations", static_cast<double>(calls)});
+  return row;
 }
 
 }  // namespace
@@ -145,24 +178,36 @@ std::vector<double> timesOf(const std::function<void()>& call, int repeats) {
   return times;
 }
 
-std::vector<Row> compare(const Options& options, const Trial& trial,
-                         const std::vector<Contestant>& contestants) {
+Memory memoryOf(pid_t process) {
+  const std::string folder = "/proc/" + std::to_string(process);
+  return {procField(folder + "/status", "VmPeak:"), procField(folder + "/status", "VmHWM:"),
+          procField(folder + "/smaps_rollup", "Private_Dirty:")};
+}
+
+std::vector<Row> compare(const Options& options, const Trial& trial, const std::vector<Contestant>& locals) {
+  const Peers peers(options, trial.experiment, trial.peers);
+  std::vector<Contestant> contestants = locals;
+  for (Contestant& peer : peers.contestants()) contestants.push_back(std::move(peer));
   std::vector<Row> rows;
-  for (const Contestant& c : contestants) rows.push_back(judged(trial, c));
+  std::vector<long> calls(contestants.size());
+  for (std::size_t i = 0; i < contestants.size(); ++i)
+    rows.push_back(judged(trial, contestants[i], calls[i]));
+
   std::vector<std::vector<double>> times(contestants.size());
+  std::vector<double> spent(contestants.size());
   double peak = 0;
   for (int repeat = 0; repeat < options.repeats; ++repeat) {
     if (trial.flops > 0) peak = std::max(peak, limits::fmaPeak());
     for (std::size_t i = 0; i < contestants.size(); ++i) {
-      if (!rows[i].isGradientOk) continue;
-      const auto start = Clock::now();
-      contestants[i].run(trial.iterations);
-      times[i].push_back(nsSince(start) / static_cast<double>(trial.iterations));
+      if (!rows[i].isOk() || (repeat >= fewestRepeats && spent[i] > patience)) continue;
+      const double ns = timed(contestants[i], calls[i]);
+      spent[i] += ns;
+      times[i].push_back(ns / static_cast<double>(calls[i]));
     }
   }
   double limit = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (!rows[i].isGradientOk) continue;
+    if (!rows[i].isOk()) continue;
     setTimes(rows[i], times[i]);
     if (std::pair(rows[i].system, rows[i].mode) == trial.unit) limit = rows[i].nsMin;
     if (trial.flops > 0) rows[i].extra.push_back({"gflops", trial.flops / rows[i].nsMin});
@@ -170,6 +215,7 @@ std::vector<Row> compare(const Options& options, const Trial& trial,
       rows[i].extra.push_back({"peak_share", trial.flops / rows[i].nsMin / peak});
   }
   for (Row& row : rows) row.ratioToLimit = limit > 0 ? row.nsMin / limit : 0;
+  peers.finish(rows, trial);
   return rows;
 }
 

@@ -2,7 +2,10 @@
 // minimum, median and spread of the time for one unit of work are reported. A wrong gradient has no time.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
@@ -15,24 +18,36 @@ struct Options {
   int repeats = 41;
   int core = -1;  // -1: the last one
   bool isQuick = false;
-  std::string json;  // "-": standard output
-  std::string data;  // mlp: a file of names; empty: the repository's
-  bool wantsPytorch = false;
+  std::string json;                // "-": standard output
+  std::string data;                // mlp: a file of names; empty: the repository's
+  std::vector<std::string> peers;  // other systems to compare with
   // gpt: other shapes than the paper's; 0: the paper's.
   std::size_t width = 0, heads = 0, context = 0, layers = 0;
 };
 
+constexpr int fewestRepeats = 9;  // fewer say nothing about noise
+
 using Figures = std::vector<std::pair<std::string, double>>;
+
+/// Of a whole process, in KB.
+struct Memory {
+  long vmPeak = 0, vmHwm = 0, privateDirty = 0;
+};
+Memory memoryOf(pid_t process);
 
 /// One row of a table.
 struct Row {
   std::string experiment, system, mode, dtype = "fp64", work = "gradient";
   Figures params = {};
   double nsMin = 0, nsMedian = 0, spread = 0;
-  double ratioToLimit = 0;  // 0: not applicable
-  bool isGradientOk = true;
-  double initMs = 0;   // the first call
-  Figures extra = {};  // further figures, for instance bytes per node
+  double ratioToLimit = 0;                              // 0: not applicable
+  std::string failure = {};                             // why there is no time, for instance "wrong gradient"
+  double initMs = 0;                                    // the first call
+  Figures extra = {};                                   // further figures, for instance bytes per node
+  Memory memory = {};                                   // of the process, where it does nothing else
+  std::string version = "", compiler = "", flags = "";  // of another system; empty: ours
+
+  bool isOk() const { return failure.empty(); }
 };
 
 /// Something to be timed: `run(n)` does n units of work, beginning with the first batch and taking the batches in turn;
@@ -43,12 +58,25 @@ struct Contestant {
   std::function<std::vector<double>()> gradient;
   std::function<double()> loss = {};  // not every experiment has one to compare
   Figures params = {};
+  std::function<double()> ownNs =
+      {};                  // what the last run took by the contestant's own clock; else ours is read
+  std::string dtype = "";  // if it is not the trial's
+  std::string version = "";
+  double initMs = 0;  // of building it and its first call; else the first call is timed
 };
 
 /// What is right for one batch.
 struct Answer {
   std::vector<double> gradient;
   double loss = 0;
+};
+
+/// What other systems are given (peers.hpp).
+struct PeerJob {
+  Figures settings = {};                   // arguments for the peer's program
+  std::vector<float> weights = {};         // as the model lays them out
+  std::vector<std::int32_t> batches = {};  // tokens, then targets, batch after batch
+  Figures params = {};                     // what the rows show
 };
 
 /// What is compared, and how exactly.
@@ -60,9 +88,10 @@ struct Trial {
   std::string dtype = "fp64";
   double tolerance = 1e-9;  // relative to the largest entry of a gradient
   double flops = 0;  // of a unit of work; above 0, rate and share of the peak become figures of each row
+  PeerJob peers = {};
 };
 
-/// Times the contestants in turns; those that are wrong have no times.
+/// Times the contestants in turns, and the peers that the options name; those that are wrong have no times.
 std::vector<Row> compare(const Options& options, const Trial& trial,
                          const std::vector<Contestant>& contestants);
 

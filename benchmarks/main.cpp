@@ -1,11 +1,15 @@
 // burtorch_bench: reads the command line, runs one experiment, prints its rows. Started by ./bench.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <map>
+#include <sstream>
 #include <string>
 
 #include "harness.hpp"
+#include "peers.hpp"
 
 namespace {
 
@@ -34,6 +38,23 @@ std::size_t* sizeNamed(bench::Options& options, const std::string& flag) {
   return nullptr;
 }
 
+/// "all", "none" or names with commas between them.
+std::vector<std::string> peersIn(const std::string& text) {
+  const std::vector<std::string>& known = bench::knownPeers();
+  if (text == "all") return known;
+  std::vector<std::string> peers;
+  std::istringstream list(text == "none" ? "" : text);
+  for (std::string name; std::getline(list, name, ',');) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      std::string names;
+      for (const std::string& one : known) names += " " + one;
+      complain("no peer '" + name + "'; there are: all none" + names);
+    }
+    peers.push_back(name);
+  }
+  return peers;
+}
+
 bench::Options parse(int argc, char** argv) {
   bench::Options options;
   bool hasRepeats = false;
@@ -54,11 +75,9 @@ bench::Options parse(int argc, char** argv) {
       *size = static_cast<std::size_t>(positive(argument, next()));
     else if (argument == "--json")
       options.json = i + 1 < argc && (argv[i + 1][0] != '-' || argv[i + 1][1] == 0) ? argv[++i] : "-";
-    else if (argument == "--peers") {
-      const std::string peers = next();
-      if (peers != "none" && peers != "pytorch") complain("--peers takes 'none' or 'pytorch'");
-      options.wantsPytorch = peers == "pytorch";
-    } else if (argument[0] == '-')
+    else if (argument == "--peers")
+      options.peers = peersIn(next());
+    else if (argument[0] == '-')
       complain("unknown option '" + argument + "'");
     else if (options.experiment.empty())
       options.experiment = argument;
@@ -66,7 +85,8 @@ bench::Options parse(int argc, char** argv) {
       complain("one experiment at a time, not '" + argument + "' too");
   }
   if (options.isQuick && !hasRepeats) options.repeats = 15;
-  if (options.repeats < 9) complain("--repeats takes at least 9: fewer say nothing about noise");
+  if (options.repeats < bench::fewestRepeats)
+    complain("--repeats takes at least 9: fewer say nothing about noise");
   if (experiments.find(options.experiment) == experiments.end()) {
     std::string known;
     for (const auto& [name, run] : experiments) known += " " + name;
@@ -77,8 +97,6 @@ bench::Options parse(int argc, char** argv) {
   if (options.experiment != "gpt" && (options.width | options.heads | options.context | options.layers) != 0)
     complain("--width, --heads, --context and --layers are for gpt");
   if (options.experiment != "mlp" && !options.data.empty()) complain("--data is for mlp");
-  if (options.experiment != "mlp" && options.experiment != "gpt" && options.wantsPytorch)
-    complain("--peers pytorch is for gpt and mlp");
   return options;
 }
 
@@ -87,5 +105,10 @@ bench::Options parse(int argc, char** argv) {
 int main(int argc, char** argv) {
   const bench::Options options = parse(argc, argv);
   bench::pinToCore(options.core);
-  bench::print(options, experiments.at(options.experiment)(options));
+  try {
+    bench::print(options, experiments.at(options.experiment)(options));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "bench: %s\n", error.what());
+    return 2;
+  }
 }

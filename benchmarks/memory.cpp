@@ -1,4 +1,5 @@
-// Start-up and memory of a whole process: the tiny graph's program beside an empty C++ program, 20 starts each.
+// Start-up and memory of whole processes: an empty C++ program, one gradient of the tiny graph, and training programs of the
+// mini GPT and the character MLP, whose memory is compared with what their numbers take.
 #include <spawn.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -6,7 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <cstdlib>
 #include <string>
 
 #include "harness.hpp"
@@ -23,21 +24,23 @@ double now() {
 }
 
 struct Start {
-  double nsToReport = 0, kbResident = 0;
+  double nsToReport = 0, kbResident = 0, bytesNeeded = 0;
 };
 
-/// Starts a program of this folder; it prints the time at which it had its gradient.
-Start start(const std::string& program) {
+/// Starts a program of this folder; it prints the time at which it had its gradient, and how many bytes it needs at least.
+Start start(const std::vector<std::string>& command) {
   int pipeEnds[2];
   if (pipe(pipeEnds) != 0) return {};
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, pipeEnds[1], 1);
   posix_spawn_file_actions_addclose(&actions, pipeEnds[0]);
-  char* arguments[] = {const_cast<char*>(program.c_str()), nullptr};
+  std::vector<char*> arguments;
+  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
   pid_t child = 0;
   const double begin = now();
-  const int failed = posix_spawn(&child, program.c_str(), &actions, nullptr, arguments, environ);
+  const int failed = posix_spawn(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   close(pipeEnds[1]);
   char text[64] = {};
@@ -45,24 +48,50 @@ Start start(const std::string& program) {
   close(pipeEnds[0]);
   rusage usage{};
   if (failed == 0) wait4(child, nullptr, 0, &usage);
-  return {std::atof(text) - begin, static_cast<double>(usage.ru_maxrss)};
+  char* rest = text;
+  const double reported = std::strtod(text, &rest);
+  return {reported - begin, static_cast<double>(usage.ru_maxrss), std::strtod(rest, nullptr)};
 }
+
+/// What a training program may take: this much for being a program, and its numbers with some air.
+double allowedKb(double bytesNeeded) { return 1.5 * 1024 + 1.3 * bytesNeeded / 1024; }
 
 }  // namespace
 
 std::vector<Row> memory(const Options& options) {
+  struct Case {
+    const char *program, *data;
+    int batch, tile;  // 0: not a training program; tile 0: the fastest
+  };
+  const Case cases[] = {
+      {"empty", "", 0, 0},
+      {"first_gradient", "", 0, 0},
+      {"train_gpt", BENCH_DATA "/scenes.txt", 1, 1},
+      {"train_gpt", BENCH_DATA "/scenes.txt", 64, 1},
+      {"train_gpt", BENCH_DATA "/scenes.txt", 64, 0},
+      {"train_mlp", BENCH_DATA "/names.txt", 1, 1},
+      {"train_mlp", BENCH_DATA "/names.txt", 64, 1},
+      {"train_mlp", BENCH_DATA "/names.txt", 64, 0},
+  };
   std::vector<Row> rows;
-  for (const char* program : {"empty", "first_gradient"}) {
-    Row row{.experiment = "memory", .system = "burtorch", .mode = program, .work = "process"};
-    double resident = 0;
+  for (const Case& one : cases) {
+    Row row{.experiment = "memory", .system = "burtorch", .mode = one.program, .work = "process"};
+    if (one.batch > 0)
+      row.params = {{"batch", static_cast<double>(one.batch)}, {"tile", static_cast<double>(one.tile)}};
+    std::vector<std::string> command{std::string(BENCH_PROGRAMS) + "/" + one.program};
+    if (one.batch > 0)
+      command.insert(command.end(), {one.data, std::to_string(one.batch), std::to_string(one.tile)});
+    double resident = 0, needed = 0;
     std::vector<double> times;
     for (int i = 0; i < (options.isQuick ? 10 : 40); ++i) {
-      const Start one = start(std::string(BENCH_PROGRAMS) + "/" + program);
-      times.push_back(one.nsToReport);
-      resident = std::max(resident, one.kbResident);
+      const Start started = start(command);
+      times.push_back(started.nsToReport);
+      resident = std::max(resident, started.kbResident);
+      needed = started.bytesNeeded;
     }
     setTimes(row, times);
     row.extra = {{"peak_resident_kb", resident}};
+    if (needed > 0) row.extra.push_back({"allowed_kb", allowedKb(needed)});
     rows.push_back(row);
   }
   return rows;

@@ -72,32 +72,15 @@ double pairsPerBatch(const Batches& batches) {
 }
 
 #if BENCH_HAS_LIMITS
-class LimitRun {
- public:
-  LimitRun(const std::vector<float>& weights, std::size_t hidden, limits::mlp::Form form,
-           const Batches& batches)
-      : batches_(batches), gradient_(weights, static_cast<int>(hidden), form) {}
-  void runBatch(std::size_t i) {
-    loss_ = gradient_(batches_.tokensOf(i), batches_.targetsOf(i), static_cast<int>(batches_.batch));
-  }
-  double loss() const { return loss_; }
-  std::vector<double> gradient() const { return gradient_.gradient(); }
-
- private:
-  const Batches& batches_;
-  limits::mlp::Gradient gradient_;
-  double loss_ = 0;
-};
-
 void addLimits(std::vector<Contestant>& contestants, const std::vector<float>& weights, std::size_t hidden,
                const Batches& batches, const Figures& params) {
   using limits::mlp::Form;
   for (const Form form : {Form::plain, Form::shared}) {
     if (form == Form::shared && batches.batch == 1) continue;
-    contestants.push_back(contestant(
-        "limit", form == Form::plain ? "plain" : "shared",
-        std::make_shared<LimitRun>(weights, hidden, form, batches), batches,
-        [](LimitRun& run, std::size_t i) { run.runBatch(i); }, params));
+    using Run = LimitRun<limits::mlp::Gradient>;
+    contestants.push_back(contestant("limit", form == Form::plain ? "plain" : "shared",
+                                     std::make_shared<Run>(batches, weights, static_cast<int>(hidden), form),
+                                     batches, params));
   }
 }
 #else
@@ -112,7 +95,7 @@ void addRatioToShared(std::vector<Row>& rows) {
     if (row.mode == "shared") limit = row.nsMin;
   if (limit == 0) return;
   for (Row& row : rows)
-    if (row.isGradientOk) row.extra.push_back({"ratio_to_shared", row.nsMin / limit});
+    if (row.isOk()) row.extra.push_back({"ratio_to_shared", row.nsMin / limit});
 }
 
 std::vector<Row> compareSize(const Options& options, std::size_t hidden, const Batches& batches) {
@@ -131,15 +114,10 @@ std::vector<Row> compareSize(const Options& options, std::size_t hidden, const B
                     .unit = {"limit", "plain"},
                     .dtype = "fp32",
                     .tolerance = 1e-4,
-                    .flops = flops};
+                    .flops = flops,
+                    .peers = {params, weights, fileOf(batches), params}};
   std::vector<Row> rows = compare(options, trial, contestants);
   addRatioToShared(rows);
-  if (options.wantsPytorch)
-    addPytorch(rows, options, trial,
-               {weights,
-                fileOf(batches),
-                {"--batch", std::to_string(batches.batch), "--hidden", std::to_string(hidden)},
-                params});
   return rows;
 }
 

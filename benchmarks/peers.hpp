@@ -1,22 +1,46 @@
-// Other systems on the same work: each is a script of benchmarks/peers that gets the same weights and batches in files, and
-// answers with times and its gradient, which is judged like everybody's.
+// Other systems on the same work. Each peer is a program of benchmarks/peers that runs in a process of its own: it gets the
+// same numbers in files, takes part in the same turns, and its gradient is judged like everybody's.
+//
+// The conversation, in lines. The peer is started with the name of the experiment, a folder and the job's settings
+// (name=number), and says what it is and what it can do:
+//   version TEXT
+//   mode NAME fp32|fp64 INIT_MS    a way to compute the gradient, and what building it and its first call took
+//   failed NAME TEXT               a way that did not work, and why
+//   ready
+// Then it answers, until its input ends:
+//   run NAME CALLS                 does the work CALLS times, batch after batch from the first on: nanoseconds of it all
+//   answer NAME                    writes the last gradient to FOLDER/gradient.bin (fp64): the loss
+// A peer that ends with code 77 is not installed; the last line of its standard error says what is missing.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "harness.hpp"
 
 namespace bench {
 
-struct PeerJob {
-  std::vector<float> weights;
-  std::vector<std::int32_t> batches;   // tokens, then targets, batch after batch
-  std::vector<std::string> arguments;  // for the script
-  Figures params;
-};
+/// What there is, in the order of the tables.
+const std::vector<std::string>& knownPeers();
 
-/// Rows of PyTorch; one row without a time, and a sentence on stderr, where python3 cannot import it. $BURTORCH_PYTHON names
-/// another interpreter.
-std::vector<Row> pytorch(const Options& options, const Trial& trial, const PeerJob& job);
+class PeerProcess;
+
+/// All peers of one trial, alive as long as this.
+class Peers {
+ public:
+  Peers(const Options& options, const std::string& experiment, const PeerJob& job);
+  ~Peers();
+  Peers(const Peers&) = delete;
+  Peers& operator=(const Peers&) = delete;
+
+  std::vector<Contestant> contestants() const;
+  /// Fills in what is known of a peer's process, and adds rows for what could not take part.
+  void finish(std::vector<Row>& rows, const Trial& trial) const;
+
+ private:
+  std::string folder_;
+  Figures params_;
+  std::vector<std::shared_ptr<PeerProcess>> processes_;
+};
 
 }  // namespace bench

@@ -10,7 +10,6 @@
 #include <numeric>
 
 #include "harness.hpp"
-#include "peers.hpp"
 
 namespace bench {
 
@@ -106,12 +105,29 @@ inline long iterationsFor(double flops, const Batches& batches) {
   return static_cast<long>(count * std::max(1.0, std::round(2e6 * 50 / flops / count)));
 }
 
-/// A contestant that keeps `run` alive; `step(i)` computes the gradient of batch i.
-template <class Run, class Step>
+/// A gradient by hand, on the same batches.
+template <class Gradient> class LimitRun {
+ public:
+  template <class... Args>
+  explicit LimitRun(const Batches& batches, const Args&... args) : batches_(batches), gradient_(args...) {}
+  void runBatch(std::size_t i) {
+    loss_ = gradient_(batches_.tokensOf(i), batches_.targetsOf(i), static_cast<int>(batches_.batch));
+  }
+  double loss() const { return loss_; }
+  std::vector<double> gradient() const { return gradient_.gradient(); }
+
+ private:
+  const Batches& batches_;
+  Gradient gradient_;
+  double loss_ = 0;
+};
+
+/// A contestant that keeps `run` alive.
+template <class Run>
 Contestant contestant(std::string system, std::string mode, std::shared_ptr<Run> run, const Batches& batches,
-                      Step step, Figures params) {
-  const auto inTurn = [run, step, count = batches.count](long iterations) {
-    for (long i = 0; i < iterations; ++i) step(*run, static_cast<std::size_t>(i) % count);
+                      Figures params) {
+  const auto inTurn = [run, count = batches.count](long iterations) {
+    for (long i = 0; i < iterations; ++i) run->runBatch(static_cast<std::size_t>(i) % count);
   };
   return {std::move(system),
           std::move(mode),
@@ -127,9 +143,7 @@ Contestant ours(std::string mode, const Config& config, const std::vector<float>
                 const Batches& batches, std::size_t tile, Figures params) {
   auto run = std::make_shared<OracleRun<Model>>(config, weights, batches, tile);
   params.push_back({"tile", static_cast<double>(run->tile())});
-  return contestant(
-      "burtorch", std::move(mode), run, batches, [](OracleRun<Model>& r, std::size_t i) { r.runBatch(i); },
-      std::move(params));
+  return contestant("burtorch", std::move(mode), run, batches, std::move(params));
 }
 
 /// Tokens, then targets, batch after batch.
@@ -142,17 +156,6 @@ inline std::vector<std::int32_t> fileOf(const Batches& batches) {
                    batches.targetsOf(i) + batches.batch * batches.targetsEach);
   }
   return numbers;
-}
-/// Adds the rows of PyTorch, as multiples of the limit too.
-inline void addPytorch(std::vector<Row>& rows, const Options& options, const Trial& trial,
-                       const PeerJob& job) {
-  double limit = 0;
-  for (const Row& row : rows)
-    if (row.system == trial.unit.first && row.mode == trial.unit.second) limit = row.nsMin;
-  for (Row& row : pytorch(options, trial, job)) {
-    if (limit > 0) row.ratioToLimit = row.nsMin / limit;
-    rows.push_back(std::move(row));
-  }
 }
 
 }  // namespace bench

@@ -1,154 +1,167 @@
-#!/usr/bin/env python3
-"""PyTorch on the work of ./bench gpt and ./bench mlp: one thread, FP32, the same loss over the same positions.
+"""PyTorch on one thread.
 
-Reads parameters (fp32), tokens and targets (int32) from the files it is given and prints one JSON object per row:
-mode, ns_min, ns_median, spread, init_ms, and the file with its gradient (fp32), which the caller compares.
-
-usage: pytorch.py gpt|mlp --parameters FILE --batch B --batches FILE --out FOLDER [--hidden E] [--repeats N] [--modes a,b]
+eager is what a user writes. For gpt, eager goes head by head as the paper's baseline does, fused has q, k, v in one product and
+all heads at once; torchscript is the paper's form, compile is fused through torch.compile.
 """
-import argparse
-import json
-import pathlib
-import statistics
-import time
+import warnings
 
-import torch
-from torch.nn.functional import cross_entropy
+import peer
 
-VOCABULARY, CONTEXT, WIDTH, LAYERS, HEADS = 65, 8, 24, 6, 6
-MLP_VOCABULARY, MLP_CONTEXT, MLP_EMBEDDING = 27, 16, 64
+torch, = peer.needs("torch")
+from torch.nn.functional import cross_entropy  # noqa: E402
 
+torch.set_num_threads(1)
+
+
+# tiny, small -----------------------------------------------------------------------------------------------------------------
+
+def tiny(a, b):
+    c = a + b
+    d = a * b + b**3
+    e = c - d
+    f = e**2
+    return f / 2.0
+
+
+def small(a, b):
+    c = a + b
+    d = a * b + b**3
+    c = c + c + 1.0
+    c = c + 1.0 + c - a
+    d = d + d * 2.0 + torch.relu(b + a)
+    d = d + 3.0 * d + torch.relu(b - a)
+    e = c - d
+    f = e**2
+    g = f / 2.0
+    return g + 10.0 / f
+
+
+def graph(function, wrap=lambda f: f):
+    """Leaves and graph built anew in each step."""
+    def build(job):
+        wrapped = wrap(function)
+        last = {}
+
+        def step(_):
+            a = torch.tensor(job.number("a"), dtype=torch.float64, requires_grad=True)
+            b = torch.tensor(job.number("b"), dtype=torch.float64, requires_grad=True)
+            root = wrapped(a, b)
+            root.backward()
+            last["root"], last["a"], last["b"] = root, a, b
+
+        return step, lambda: (last["root"].item(), [last["a"].grad.item(), last["b"].grad.item()])
+    return "fp64", build
+
+
+def scripted(function):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return torch.jit.script(function)
+
+
+# gpt, mlp --------------------------------------------------------------------------------------------------------------------
 
 class Block(torch.nn.Module):
     """One layer: q, k, v in one product and all heads at once (fused), or head by head as the paper's baseline."""
 
-    def __init__(self, is_fused):
+    def __init__(self, width, heads, context, is_fused):
         super().__init__()
-        self.is_fused = is_fused
-        self.ln1 = torch.nn.LayerNorm(WIDTH)
-        self.qkv = torch.nn.Linear(WIDTH, 3 * WIDTH, bias=False)
-        self.proj = torch.nn.Linear(WIDTH, WIDTH)
-        self.ln2 = torch.nn.LayerNorm(WIDTH)
-        self.fc1 = torch.nn.Linear(WIDTH, 4 * WIDTH)
-        self.fc2 = torch.nn.Linear(4 * WIDTH, WIDTH)
-        self.register_buffer("later", torch.triu(torch.ones(CONTEXT, CONTEXT, dtype=torch.bool), 1), persistent=False)
+        self.width, self.heads, self.is_fused = width, heads, is_fused
+        self.ln1 = torch.nn.LayerNorm(width)
+        self.qkv = torch.nn.Linear(width, 3 * width, bias=False)
+        self.proj = torch.nn.Linear(width, width)
+        self.ln2 = torch.nn.LayerNorm(width)
+        self.fc1 = torch.nn.Linear(width, 4 * width)
+        self.fc2 = torch.nn.Linear(4 * width, width)
+        self.register_buffer("later", torch.triu(torch.ones(context, context, dtype=torch.bool), 1), persistent=False)
 
-    def attention(self, x):
-        size = WIDTH // HEADS
-        if self.is_fused:
-            split = lambda t: t.view(*t.shape[:2], HEADS, size).transpose(1, 2)
-            q, k, v = (split(t) for t in self.qkv(x).split(WIDTH, dim=2))
-            weights = torch.softmax((q @ k.transpose(2, 3) * size**-0.5).masked_fill(self.later, float("-inf")), -1)
-            return (weights @ v).transpose(1, 2).reshape(x.shape)
-        heads = []
-        wq, wk, wv = self.qkv.weight.split(WIDTH)
-        for h in range(HEADS):
-            rows = slice(h * size, (h + 1) * size)
-            q, k, v = x @ wq[rows].T, x @ wk[rows].T, x @ wv[rows].T
-            weights = torch.softmax((q @ k.transpose(1, 2) * size**-0.5).masked_fill(self.later, float("-inf")), -1)
-            heads.append(weights @ v)
-        return torch.cat(heads, -1)
+    def weights(self, q, k):
+        scores = (q @ k.transpose(-2, -1) * (self.width // self.heads)**-0.5).masked_fill(self.later, float("-inf"))
+        return torch.softmax(scores, -1)
+
+    def fused(self, x):
+        batch, context, width = x.shape
+        q, k, v = self.qkv(x).view(batch, context, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4).unbind(0)
+        return (self.weights(q, k) @ v).transpose(1, 2).reshape(batch, context, width)
+
+    def by_heads(self, x):
+        size = self.width // self.heads
+        wq, wk, wv = self.qkv.weight.split(self.width)
+        parts = []
+        for h in range(self.heads):
+            q, k, v = (x @ w[h * size:(h + 1) * size].t() for w in (wq, wk, wv))
+            parts.append(self.weights(q, k) @ v)
+        return torch.cat(parts, -1)
 
     def forward(self, x):
-        x = x + self.proj(self.attention(self.ln1(x)))
+        y = self.ln1(x)
+        x = x + self.proj(self.fused(y) if self.is_fused else self.by_heads(y))
         return x + self.fc2(torch.relu(self.fc1(self.ln2(x))))
 
 
 class Gpt(torch.nn.Module):
-    def __init__(self, is_fused):
+    def __init__(self, vocabulary, context, width, heads, layers, is_fused):
         super().__init__()
-        self.wte = torch.nn.Embedding(VOCABULARY, WIDTH)
-        self.wpe = torch.nn.Embedding(CONTEXT, WIDTH)
-        self.blocks = torch.nn.ModuleList(Block(is_fused) for _ in range(LAYERS))
-        self.head = torch.nn.Linear(WIDTH, VOCABULARY)
-        self.register_buffer("places", torch.arange(CONTEXT), persistent=False)
+        self.wte = torch.nn.Embedding(vocabulary, width)
+        self.wpe = torch.nn.Embedding(context, width)
+        self.blocks = torch.nn.ModuleList(Block(width, heads, context, is_fused) for _ in range(layers))
+        self.head = torch.nn.Linear(width, vocabulary)
+        self.register_buffer("places", torch.arange(context), persistent=False)
 
     def forward(self, tokens, targets):
         x = self.wte(tokens) + self.wpe(self.places)
         for block in self.blocks:
             x = block(x)
-        return cross_entropy(self.head(x).view(-1, VOCABULARY), targets.reshape(-1))
+        return cross_entropy(self.head(x).flatten(0, 1), targets.flatten())
 
 
 class CharMlp(torch.nn.Module):
-    def __init__(self, hidden):
+    def __init__(self, hidden, vocabulary=27, context=16, embedding=64):
         super().__init__()
-        self.embedding = torch.nn.Embedding(MLP_VOCABULARY, MLP_EMBEDDING)
-        self.hidden = torch.nn.Linear(MLP_CONTEXT * MLP_EMBEDDING, hidden)
-        self.output = torch.nn.Linear(hidden, MLP_VOCABULARY)
+        self.embedding = torch.nn.Embedding(vocabulary, embedding)
+        self.hidden = torch.nn.Linear(context * embedding, hidden)
+        self.output = torch.nn.Linear(hidden, vocabulary)
 
     def forward(self, tokens, targets):
-        return cross_entropy(self.output(torch.tanh(self.hidden(self.embedding(tokens).flatten(1)))), targets.reshape(-1))
+        return cross_entropy(self.output(torch.tanh(self.hidden(self.embedding(tokens).flatten(1)))), targets.flatten())
 
 
-def load(model, numbers):
-    at = 0
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.copy_(numbers[at:at + parameter.numel()].view_as(parameter))
-            at += parameter.numel()
-    assert at == numbers.numel(), (at, numbers.numel())
+def network(make, sizes, wrap=lambda model: model):
+    """make(job) gives the module, sizes(job) the tokens and targets of a sample."""
+    def build(job):
+        model = make(job)
+        numbers, at = torch.from_numpy(job.weights()), 0
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.copy_(numbers[at:at + parameter.numel()].view_as(parameter))
+                at += parameter.numel()
+        assert at == numbers.numel(), (at, numbers.numel())
+        batches = [tuple(torch.from_numpy(part).long() for part in pair) for pair in job.batches(*sizes(job))]
+        run, last = wrap(model), {}
+
+        def step(i):
+            for parameter in model.parameters():
+                parameter.grad = None
+            last["loss"] = run(*batches[i])
+            last["loss"].backward()
+
+        return step, lambda: (last["loss"].item(), torch.cat([p.grad.flatten() for p in model.parameters()]).numpy())
+    return "fp32", build
 
 
-def measure(model, batches, repeats):
-    """Seconds of one gradient: the first call apart, then the minimum and median of repeats of many calls."""
-    def gradient(i):
-        for parameter in model.parameters():
-            parameter.grad = None
-        model(*batches[i % len(batches)]).backward()
-
-    start = time.perf_counter()
-    gradient(0)
-    init = time.perf_counter() - start
-    found = torch.cat([p.grad.flatten() for p in model.parameters()])
-    for i in range(5):
-        gradient(i)
-    start = time.perf_counter()
-    gradient(0)
-    calls = max(1, int(0.05 / (time.perf_counter() - start)))
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        for i in range(calls):
-            gradient(i)
-        times.append((time.perf_counter() - start) / calls)
-    return found, init, times
+def gpt(is_fused, wrap=lambda model: model):
+    def make(job):
+        return Gpt(*(job.size(name) for name in ("vocabulary", "context", "width", "heads", "layers")), is_fused)
+    return network(make, lambda job: (job.size("context"), job.size("context")), wrap)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("experiment", choices=["gpt", "mlp"])
-    parser.add_argument("--parameters", required=True)
-    parser.add_argument("--batches", required=True, help="int32: tokens then targets of each batch")
-    parser.add_argument("--batch", type=int, required=True)
-    parser.add_argument("--hidden", type=int, default=64)
-    parser.add_argument("--repeats", type=int, default=9)
-    parser.add_argument("--modes", default="eager,fused,compile")
-    parser.add_argument("--out", required=True)
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-
-    context, wanted = (CONTEXT, CONTEXT) if options.experiment == "gpt" else (MLP_CONTEXT, 1)
-    numbers = torch.frombuffer(bytearray(pathlib.Path(options.parameters).read_bytes()), dtype=torch.float32)
-    raw = torch.frombuffer(bytearray(pathlib.Path(options.batches).read_bytes()), dtype=torch.int32).long()
-    batches = [(part[:options.batch * context].view(options.batch, context), part[options.batch * context:])
-               for part in raw.split(options.batch * (context + wanted))]
-    for mode in options.modes.split(","):
-        if options.experiment == "mlp":
-            if mode == "fused":
-                continue
-            model = CharMlp(options.hidden)
-        else:
-            model = Gpt(is_fused=mode != "eager")
-        load(model, numbers)
-        run = torch.compile(model) if mode == "compile" else model
-        found, init, times = measure(run, batches, options.repeats)
-        path = pathlib.Path(options.out) / f"pytorch_{mode}.bin"
-        path.write_bytes(found.numpy().tobytes())
-        print(json.dumps({"mode": mode, "version": torch.__version__, "ns_min": min(times) * 1e9,
-                          "ns_median": statistics.median(times) * 1e9, "spread": max(times) / min(times) - 1,
-                          "init_ms": init * 1e3, "gradient": str(path)}), flush=True)
+def mlp(wrap=lambda model: model):
+    return network(lambda job: CharMlp(job.size("hidden")), lambda job: (16, 1), wrap)
 
 
-if __name__ == "__main__":
-    main()
+peer.main(torch.__version__, {
+    "tiny": {"eager": graph(tiny), "torchscript": graph(tiny, scripted), "compile": graph(tiny, torch.compile)},
+    "small": {"eager": graph(small), "torchscript": graph(small, scripted), "compile": graph(small, torch.compile)},
+    "gpt": {"eager": gpt(False), "fused": gpt(True), "torchscript": gpt(False, scripted), "compile": gpt(True, torch.compile)},
+    "mlp": {"eager": mlp(), "torchscript": mlp(scripted), "compile": mlp(torch.compile)},
+})

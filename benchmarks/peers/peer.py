@@ -1,0 +1,79 @@
+"""What the peers in Python share: their job, and the conversation with the harness (benchmarks/peers.hpp tells it).
+
+A peer has one function per experiment that gives its ways, {mode: (dtype, build)}. `build(job)` gives `step(i)`, which computes
+value and gradient for batch i and waits for them, and `answer()`, which gives (loss, flat gradient) of the last step.
+"""
+import importlib
+import pathlib
+import sys
+import time
+
+
+def needs(*modules):
+    """Imports what the peer compares; without it the peer ends, and says what is missing."""
+    try:
+        return [importlib.import_module(name) for name in modules]
+    except ImportError as error:
+        print(error, file=sys.stderr)
+        sys.exit(77)
+
+
+class Job:
+    def __init__(self, arguments):
+        self.experiment, self.folder = arguments[0], pathlib.Path(arguments[1])
+        self.settings = dict(word.split("=", 1) for word in arguments[2:])
+
+    def number(self, name):
+        return float(self.settings[name])
+
+    def size(self, name):
+        return int(self.number(name))
+
+    def weights(self):
+        import numpy
+        return numpy.fromfile(self.folder / "weights.bin", dtype=numpy.float32)
+
+    def batches(self, context, wanted):
+        """(tokens, targets) of each batch: batch x context and batch x wanted."""
+        import numpy
+        batch = self.size("batch")
+        parts = numpy.fromfile(self.folder / "batches.bin", dtype=numpy.int32).reshape(-1, batch * (context + wanted))
+        return [(part[:batch * context].reshape(batch, context), part[batch * context:].reshape(batch, wanted))
+                for part in parts]
+
+
+def say(*words):
+    print(*words, flush=True)
+
+
+def main(version, experiments):
+    """Takes part: {experiment: {mode: (dtype, build)}}."""
+    job = Job(sys.argv[1:])
+    say("version", version)
+    running = {}
+    batches = {"gpt": 8, "mlp": 32}.get(job.experiment, 1)
+    for mode, (dtype, build) in experiments.get(job.experiment, {}).items():
+        started = time.perf_counter()
+        try:
+            step, answer = build(job)
+            step(0)
+        except Exception as error:  # whatever went wrong is the row's text
+            say("failed", mode, f"{type(error).__name__}: {' '.join(str(error).split())[:200]}")
+            continue
+        say("mode", mode, dtype, (time.perf_counter() - started) * 1e3)
+        running[mode] = step, answer
+    say("ready")
+    for line in sys.stdin:
+        command, mode, *rest = line.split()
+        step, answer = running[mode]
+        if command == "run":
+            calls = int(rest[0])
+            started = time.perf_counter_ns()
+            for i in range(calls):
+                step(i % batches)
+            say(time.perf_counter_ns() - started)
+        else:
+            import numpy
+            loss, gradient = answer()
+            numpy.asarray(gradient, dtype=numpy.float64).tofile(job.folder / "gradient.bin")
+            say(repr(float(loss)))
