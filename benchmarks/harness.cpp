@@ -42,7 +42,7 @@ std::string number(double x) {
 /// For tables: whole numbers as they are, others to three digits.
 std::string rounded(double x) {
   char text[32];
-  std::snprintf(text, sizeof text, x == std::round(x) ? "%.0f" : "%.3g", x);
+  std::snprintf(text, sizeof text, x == std::round(x) || x >= 1000 ? "%.0f" : "%.3g", x);
   return text;
 }
 
@@ -82,30 +82,31 @@ std::string asJson(const Row& row) {
   return out.str();
 }
 
-void printTable(const std::vector<Row>& rows) {
-  double longest = 0;
-  for (const Row& row : rows) longest = std::max(longest, row.nsMin);
-  const bool isMs = longest >= 1e6;
-  const auto time = [&](double ns) {
+/// Four digits and a unit.
+std::string duration(double ns) {
+  const std::pair<double, const char*> units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {0, "ns"}};
+  for (const auto& [size, unit] : units) {
+    if (ns < size) continue;
     char text[32];
-    std::snprintf(text, sizeof text, isMs ? "%#.4g" : "%.2f", isMs ? ns / 1e6 : ns);
-    return std::string(text);
-  };
-  std::printf("%-10s %-22s %10s %10s %7s %8s  %s\n", "system", "mode", isMs ? "min ms" : "min ns",
-              isMs ? "median ms" : "median ns", "spread", "x limit", "");
+    std::snprintf(text, sizeof text, "%#.4g %s", ns / std::max(size, 1.0), unit);
+    return text;
+  }
+  return "";
+}
+
+void printTable(const std::vector<Row>& rows) {
+  std::printf("%-10s %-22s %12s %12s %7s %8s\n", "system", "mode", "min", "median", "spread", "x limit");
   for (const Row& row : rows) {
     std::string notes;
     for (const Figures* figures : {&row.params, &row.extra})
-      for (const auto& [name, value] : *figures) notes += name + " " + rounded(value) + "  ";
-    if (!row.isOk()) {
-      std::printf("%-10s %-22s %s  %s\n", row.system.c_str(), row.mode.c_str(), row.failure.c_str(),
+      for (const auto& [name, value] : *figures) notes += "  " + name + " " + rounded(value);
+    std::printf("%-10s %-22s ", row.system.c_str(), row.mode.c_str());
+    if (row.isOk())
+      std::printf("%12s %12s %6.1f%% %8s%s\n", duration(row.nsMin).c_str(), duration(row.nsMedian).c_str(),
+                  100 * row.spread, row.ratioToLimit > 0 ? rounded(row.ratioToLimit).c_str() : "",
                   notes.c_str());
-      continue;
-    }
-    const std::string ratio = row.ratioToLimit > 0 ? number(std::round(row.ratioToLimit * 100) / 100) : "";
-    std::printf("%-10s %-22s %10s %10s %6.1f%% %8s  %s\n", row.system.c_str(), row.mode.c_str(),
-                time(row.nsMin).c_str(), time(row.nsMedian).c_str(), 100 * row.spread, ratio.c_str(),
-                notes.c_str());
+    else
+      std::printf("%s%s\n", row.failure.c_str(), notes.c_str());
   }
 }
 

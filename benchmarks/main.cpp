@@ -1,5 +1,6 @@
 // burtorch_bench: reads the command line, runs one experiment, prints its rows. Started by ./bench.
 #include <algorithm>
+#include <burtorch/burtorch.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -97,12 +98,20 @@ bench::Options parse(int argc, char** argv) {
   if (options.experiment != "gpt" && (options.width | options.heads | options.context | options.layers) != 0)
     complain("--width, --heads, --context and --layers are for gpt");
   if (options.experiment != "mlp" && !options.data.empty()) complain("--data is for mlp");
+  const bool takesPeers = options.experiment == "tiny" || options.experiment == "small" ||
+                          options.experiment == "mlp" || options.experiment == "gpt";
+  if (!takesPeers && !options.peers.empty()) complain("--peers is for tiny, small, mlp and gpt");
   return options;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::strcmp(argv[1], "--about") == 0) {  // for the head of a file of results
+    std::printf("{\"version\":\"%s\",\"compiler\":\"%s\",\"flags\":\"%s\"}\n", BURTORCH_VERSION,
+                BENCH_COMPILER, BENCH_FLAGS);
+    return 0;
+  }
   const bench::Options options = parse(argc, argv);
   bench::pinToCore(options.core);
   try {

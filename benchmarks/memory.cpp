@@ -1,7 +1,7 @@
 // Start-up and memory of whole processes: an empty C++ program, one gradient of the tiny graph, and training programs of the
 // mini GPT and the character MLP, whose memory is compared with what their numbers take.
+#include <fcntl.h>
 #include <spawn.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,33 +24,37 @@ double now() {
 }
 
 struct Start {
-  double nsToReport = 0, kbResident = 0, bytesNeeded = 0;
+  double nsToReport = 0, bytesNeeded = 0;
+  Memory memory = {};
 };
 
-/// Starts a program of this folder; it prints the time at which it had its gradient, and how many bytes it needs at least.
+/// Starts a program of this folder; it prints the time at which it had its gradient and how many bytes it needs at least,
+/// and waits for the end of its input, so that its memory can be looked at.
 Start start(const std::vector<std::string>& command) {
-  int pipeEnds[2];
-  if (pipe(pipeEnds) != 0) return {};
+  int toChild[2], fromChild[2];
+  if (pipe2(toChild, O_CLOEXEC) != 0 || pipe2(fromChild, O_CLOEXEC) != 0) return {};
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, pipeEnds[1], 1);
-  posix_spawn_file_actions_addclose(&actions, pipeEnds[0]);
+  posix_spawn_file_actions_adddup2(&actions, toChild[0], STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, fromChild[1], STDOUT_FILENO);
   std::vector<char*> arguments;
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   pid_t child = 0;
   const double begin = now();
-  const int failed = posix_spawn(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  const bool isRunning = posix_spawn(&child, arguments[0], &actions, nullptr, arguments.data(), environ) == 0;
   posix_spawn_file_actions_destroy(&actions);
-  close(pipeEnds[1]);
+  close(toChild[0]), close(fromChild[1]);
   char text[64] = {};
-  if (failed == 0 && read(pipeEnds[0], text, sizeof text - 1) < 0) text[0] = 0;
-  close(pipeEnds[0]);
-  rusage usage{};
-  if (failed == 0) wait4(child, nullptr, 0, &usage);
+  if (isRunning && read(fromChild[0], text, sizeof text - 1) < 0) text[0] = 0;
+  Start result;
+  if (isRunning) result.memory = memoryOf(child);
+  close(toChild[1]), close(fromChild[0]);
+  if (isRunning) waitpid(child, nullptr, 0);
   char* rest = text;
-  const double reported = std::strtod(text, &rest);
-  return {reported - begin, static_cast<double>(usage.ru_maxrss), std::strtod(rest, nullptr)};
+  result.nsToReport = std::strtod(text, &rest) - begin;
+  result.bytesNeeded = std::strtod(rest, nullptr);
+  return result;
 }
 
 /// What a training program may take: this much for being a program, and its numbers with some air.
@@ -81,16 +85,16 @@ std::vector<Row> memory(const Options& options) {
     std::vector<std::string> command{std::string(BENCH_PROGRAMS) + "/" + one.program};
     if (one.batch > 0)
       command.insert(command.end(), {one.data, std::to_string(one.batch), std::to_string(one.tile)});
-    double resident = 0, needed = 0;
+    double needed = 0;
     std::vector<double> times;
     for (int i = 0; i < (options.isQuick ? 10 : 40); ++i) {
       const Start started = start(command);
       times.push_back(started.nsToReport);
-      resident = std::max(resident, started.kbResident);
+      if (started.memory.vmHwm > row.memory.vmHwm) row.memory = started.memory;
       needed = started.bytesNeeded;
     }
     setTimes(row, times);
-    row.extra = {{"peak_resident_kb", resident}};
+    row.extra = {{"peak_resident_kb", static_cast<double>(row.memory.vmHwm)}};
     if (needed > 0) row.extra.push_back({"allowed_kb", allowedKb(needed)});
     rows.push_back(row);
   }

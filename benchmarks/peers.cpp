@@ -31,7 +31,8 @@ struct Kind {
 };
 constexpr Kind kinds[] = {{"pytorch", true},  {"libtorch", false}, {"jax", true},       {"tensorflow", true},
                           {"tflite", true},   {"autograd", true},  {"micrograd", true}, {"mlx", true},
-                          {"tinygrad", true}, {"casadi", true},    {"adolc", false},    {"cppad", false}};
+                          {"tinygrad", true}, {"casadi", true},    {"adolc", false},    {"cppad", false},
+                          {"sacado", false},  {"stan", false}};
 
 template <class T> void writeNumbers(const fs::path& path, const std::vector<T>& numbers) {
   std::ofstream(path, std::ios::binary)
