@@ -21,12 +21,19 @@ using burtorch::GptConfig;
 
 constexpr std::size_t batchSizes[] = {1, 2, 4, 8, 16, 32, 64};
 
-Batches randomBatches(const GptConfig& config, std::size_t batch) {
+/// Random tokens, in samples that fp32 can get right.
+Batches randomBatches(const GptConfig& config, const std::vector<float>& weights, std::size_t batch) {
   Batches batches{8, batch, config.context, config.context, {}, {}};
   burtorch::Rng rng(2);
-  for (std::size_t i = 0; i < batches.size() * config.context; ++i) {
-    batches.tokens.push_back(static_cast<int>(rng.below(config.vocabulary)));
-    batches.targets.push_back(static_cast<int>(rng.below(config.vocabulary)));
+  WellPosed<Gpt<double>> isWellPosed(config, weights);
+  std::vector<int> tokens(config.context), targets(config.context);
+  for (std::size_t chosen = 0; chosen < batches.size();) {
+    for (int& token : tokens) token = static_cast<int>(rng.below(config.vocabulary));
+    for (int& target : targets) target = static_cast<int>(rng.below(config.vocabulary));
+    if (!isWellPosed(tokens, targets)) continue;
+    batches.tokens.insert(batches.tokens.end(), tokens.begin(), tokens.end());
+    batches.targets.insert(batches.targets.end(), targets.begin(), targets.end());
+    ++chosen;
   }
   return batches;
 }
@@ -88,7 +95,7 @@ std::vector<Row> gpt(const Options& options) {
     std::fprintf(stderr, "gpt: no limit rows, they need AVX2 and FMA\n");
   std::vector<Row> rows;
   for (const std::size_t batch : batchSizes) {
-    const Batches batches = randomBatches(config, batch);
+    const Batches batches = randomBatches(config, weights, batch);
     const Figures params = {{"batch", static_cast<double>(batch)}};
     std::vector<Contestant> contestants;
     if (isPaperShape(config)) addLimit(contestants, weights, batches, params);
@@ -105,6 +112,32 @@ std::vector<Row> gpt(const Options& options) {
                       .peers = {settingsOf(config, batch), weights, fileOf(batches), params}};
     for (Row& row : compare(options, trial, contestants)) rows.push_back(std::move(row));
   }
+  return rows;
+}
+
+std::vector<Row> gptGrowth(const Options& options) {
+  std::vector<Row> rows;
+  const auto add = [&](const GptConfig& config, std::size_t batch, const char* mode) {
+    const auto weights = randomWeights<Gpt<float>>(config);
+    const Batches batches = randomBatches(config, weights, batch);
+    const Figures params = {{"parameters", static_cast<double>(weights.size())},
+                            {"batch", static_cast<double>(batch)}};
+    const double flops = flopsOf(config, batch);
+    const Trial trial{.experiment = "scale",
+                      .iterations = iterationsFor(flops, batches),
+                      .answers = answersOf<Gpt<double>>(config, weights, batches),
+                      .dtype = "fp32",
+                      .tolerance = 1e-4,
+                      .flops = flops};
+    Options few = options;
+    few.repeats = fewestRepeats;
+    for (Row& row : compare(few, trial, {ours<Gpt<float>>(mode, config, weights, batches, 0, params)}))
+      rows.push_back(std::move(row));
+  };
+  for (const std::size_t width : {12u, 24u, 48u, 96u, 192u, 384u})
+    if (!options.isQuick || width < 192) add({.width = width}, 1, "gpt-parameters");
+  for (std::size_t batch = 1; batch <= (options.isQuick ? 64u : 1024u); batch *= 4)
+    add({}, batch, "gpt-batch");
   return rows;
 }
 

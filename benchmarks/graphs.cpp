@@ -207,33 +207,36 @@ template <class Graph> [[gnu::noinline]] void replayedBatch(long iterations) {
   found = {unknown, gs[26], gs[27]};
 }
 
-template <class Graph> std::vector<Row> compareGraph(Options options) {
-  const long iterations = options.isQuick ? Graph::iterations / 4 : Graph::iterations;
+template <class Graph> std::vector<Contestant> contestantsOf() {
   const auto gradient = [] { return std::vector{found.a, found.b}; };
   const auto value = [] { return found.value; };
-  auto rows = compare(
-      options,
-      {.experiment = Graph::name,
-       .iterations = iterations,
-       .answers = {Graph::reference()},
-       .unit = {"limit", "dependent"},
-       .peers = {.settings = {{"a", Graph::a}, {"b", Graph::b}}}},
-      {
-          {"limit", "dependent", byHand<Graph, Inputs::dependent>, gradient, value},
-          {"limit", "independent", byHand<Graph, Inputs::independent>, gradient, value},
-          {"limit", "vectorised", byHandVectorised<Graph>, gradient},
-          {"burtorch", "eager", eager<Graph, Inputs::independent, Constants::leaves>, gradient, value},
-          {"burtorch", "eager-dependent", eager<Graph, Inputs::dependent, Constants::leaves>, gradient,
-           value},
-          {"burtorch", "eager-plain-constants", eager<Graph, Inputs::independent, Constants::plain>, gradient,
-           value},
-          {"burtorch", "scratch", withScratch<Graph>, gradient, value},
-          {"burtorch", "static-dependent", compiledGraph<Graph, Inputs::dependent>, gradient, value},
-          {"burtorch", "static", compiledGraph<Graph, Inputs::independent>, gradient, value},
-          {"burtorch", "static-batch", compiledBatch<Graph>, gradient},
-          {"burtorch", "replay", replayed<Graph>, gradient, value},
-          {"burtorch", "replay-batch", replayedBatch<Graph>, gradient},
-      });
+  return {
+      {"limit", "dependent", byHand<Graph, Inputs::dependent>, gradient, value},
+      {"limit", "independent", byHand<Graph, Inputs::independent>, gradient, value},
+      {"limit", "vectorised", byHandVectorised<Graph>, gradient},
+      {"burtorch", "eager", eager<Graph, Inputs::independent, Constants::leaves>, gradient, value},
+      {"burtorch", "eager-dependent", eager<Graph, Inputs::dependent, Constants::leaves>, gradient, value},
+      {"burtorch", "eager-plain-constants", eager<Graph, Inputs::independent, Constants::plain>, gradient,
+       value},
+      {"burtorch", "scratch", withScratch<Graph>, gradient, value},
+      {"burtorch", "static-dependent", compiledGraph<Graph, Inputs::dependent>, gradient, value},
+      {"burtorch", "static", compiledGraph<Graph, Inputs::independent>, gradient, value},
+      {"burtorch", "static-batch", compiledBatch<Graph>, gradient},
+      {"burtorch", "replay", replayed<Graph>, gradient, value},
+      {"burtorch", "replay-batch", replayedBatch<Graph>, gradient},
+  };
+}
+
+template <class Graph> Trial trialOf(const Options& options) {
+  return {.experiment = Graph::name,
+          .iterations = options.isQuick ? Graph::iterations / 4 : Graph::iterations,
+          .answers = {Graph::reference()},
+          .unit = {"limit", "dependent"},
+          .peers = {.settings = {{"a", Graph::a}, {"b", Graph::b}}}};
+}
+
+template <class Graph> std::vector<Row> compareGraph(const Options& options) {
+  auto rows = compare(options, trialOf<Graph>(options), contestantsOf<Graph>());
   // What the recorded graph takes.
   burtorch::Tape<double> tape;
   burtorch::CurrentTape here(tape);
@@ -253,5 +256,8 @@ template <class Graph> std::vector<Row> compareGraph(Options options) {
 
 std::vector<Row> tiny(const Options& options) { return compareGraph<Tiny>(options); }
 std::vector<Row> small(const Options& options) { return compareGraph<Small>(options); }
+std::vector<Row> energy(const Options& options) {
+  return spent(options, trialOf<Small>(options), contestantsOf<Small>());
+}
 
 }  // namespace bench

@@ -110,22 +110,6 @@ void printTable(const std::vector<Row>& rows) {
   }
 }
 
-/// NaN is not within anything.
-bool isRight(const Contestant& contestant, const Answer& answer, double tolerance) {
-  const std::vector<double> found = contestant.gradient();
-  if (found.size() != answer.gradient.size()) return false;
-  double scale = 0;
-  for (const double g : answer.gradient) scale = std::max(scale, std::abs(g));
-  for (std::size_t i = 0; i < found.size(); ++i)
-    if (!(std::abs(found[i] - answer.gradient[i]) <= tolerance * scale)) return false;
-  return !contestant.loss || std::abs(contestant.loss() - answer.loss) <= tolerance * std::abs(answer.loss);
-}
-
-/// Everybody's gradient is judged by its own precision.
-double toleranceFor(const Trial& trial, const Contestant& contestant) {
-  return contestant.dtype == "fp32" ? std::max(trial.tolerance, 1e-4) : trial.tolerance;
-}
-
 /// Nanoseconds of `calls` units of work.
 double timed(const Contestant& contestant, long calls) {
   const auto start = Clock::now();
@@ -150,8 +134,7 @@ Row judged(const Trial& trial, const Contestant& contestant, long& calls) {
     const double ns = timed(contestant, calls);
     if (calls == 1 && row.initMs == 0) row.initMs = ns / 1e6;
     const auto batch = static_cast<std::size_t>(calls - 1) % trial.answers.size();
-    if (!isRight(contestant, trial.answers[batch], toleranceFor(trial, contestant)))
-      row.failure = "wrong gradient";
+    if (!isRight(contestant, trial, batch)) row.failure = "wrong gradient";
     const bool isLongEnough = contestant.ownNs && ns >= turnOfAPeer && calls > 1;
     if (!row.isOk() || isLongEnough || calls == trial.iterations) break;
   }
@@ -160,6 +143,19 @@ Row judged(const Trial& trial, const Contestant& contestant, long& calls) {
 }
 
 }  // namespace
+
+/// NaN is not within anything.
+bool isRight(const Contestant& contestant, const Trial& trial, std::size_t batch) {
+  const Answer& answer = trial.answers[batch];
+  const double tolerance = contestant.dtype == "fp32" ? std::max(trial.tolerance, 1e-4) : trial.tolerance;
+  const std::vector<double> found = contestant.gradient();
+  if (found.size() != answer.gradient.size()) return false;
+  double scale = 0;
+  for (const double g : answer.gradient) scale = std::max(scale, std::abs(g));
+  for (std::size_t i = 0; i < found.size(); ++i)
+    if (!(std::abs(found[i] - answer.gradient[i]) <= tolerance * scale)) return false;
+  return !contestant.loss || std::abs(contestant.loss() - answer.loss) <= tolerance * std::abs(answer.loss);
+}
 
 void setTimes(Row& row, std::vector<double> times) {
   std::sort(times.begin(), times.end());

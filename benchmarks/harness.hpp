@@ -63,6 +63,7 @@ struct Contestant {
   std::string dtype = "";  // if it is not the trial's
   std::string version = "";
   double initMs = 0;  // of building it and its first call; else the first call is timed
+  pid_t process = 0;  // where it runs; 0: here
 };
 
 /// What is right for one batch.
@@ -91,9 +92,15 @@ struct Trial {
   PeerJob peers = {};
 };
 
+/// Its gradient and loss within the tolerance of the trial and of its precision?
+bool isRight(const Contestant& contestant, const Trial& trial, std::size_t batch);
+
 /// Times the contestants in turns, and the peers that the options name; those that are wrong have no times.
 std::vector<Row> compare(const Options& options, const Trial& trial,
                          const std::vector<Contestant>& contestants);
+
+/// What many gradients cost everybody (energy.cpp): energy where the machine counts it, processor time and instructions.
+std::vector<Row> spent(const Options& options, const Trial& trial, const std::vector<Contestant>& locals);
 
 /// Fills in minimum, median and spread of times in nanoseconds.
 void setTimes(Row& row, std::vector<double> times);
@@ -107,9 +114,11 @@ std::vector<Row> tiny(const Options&);
 std::vector<Row> small(const Options&);
 std::vector<Row> scale(const Options&);
 std::vector<Row> memory(const Options&);
+std::vector<Row> energy(const Options&);
 std::vector<Row> moons(const Options&);
 std::vector<Row> compile(const Options&);
 std::vector<Row> gpt(const Options&);
+std::vector<Row> gptGrowth(const Options&);  // rows of scale
 std::vector<Row> mlp(const Options&);
 
 /// Keeps a number alive and hides where it comes from, so that nothing folds and nothing is dropped.

@@ -15,8 +15,9 @@
 namespace {
 
 const std::map<std::string, std::vector<bench::Row> (*)(const bench::Options&)> experiments{
-    {"tiny", bench::tiny},   {"small", bench::small},     {"scale", bench::scale}, {"memory", bench::memory},
-    {"moons", bench::moons}, {"compile", bench::compile}, {"gpt", bench::gpt},     {"mlp", bench::mlp}};
+    {"tiny", bench::tiny},       {"small", bench::small},   {"scale", bench::scale},
+    {"memory", bench::memory},   {"energy", bench::energy}, {"moons", bench::moons},
+    {"compile", bench::compile}, {"gpt", bench::gpt},       {"mlp", bench::mlp}};
 
 [[noreturn]] void complain(const std::string& sentence) {
   std::fprintf(stderr, "bench: %s (see ./bench --help)\n", sentence.c_str());
@@ -99,8 +100,9 @@ bench::Options parse(int argc, char** argv) {
     complain("--width, --heads, --context and --layers are for gpt");
   if (options.experiment != "mlp" && !options.data.empty()) complain("--data is for mlp");
   const bool takesPeers = options.experiment == "tiny" || options.experiment == "small" ||
-                          options.experiment == "mlp" || options.experiment == "gpt";
-  if (!takesPeers && !options.peers.empty()) complain("--peers is for tiny, small, mlp and gpt");
+                          options.experiment == "energy" || options.experiment == "mlp" ||
+                          options.experiment == "gpt";
+  if (!takesPeers && !options.peers.empty()) complain("--peers is for tiny, small, energy, mlp and gpt");
   return options;
 }
 

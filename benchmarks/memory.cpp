@@ -1,18 +1,12 @@
 // Start-up and memory of whole processes: an empty C++ program, one gradient of the tiny graph, and training programs of the
 // mini GPT and the character MLP, whose memory is compared with what their numbers take.
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <string>
 
+#include "child.hpp"
 #include "harness.hpp"
-
-extern char** environ;
 
 namespace bench {
 namespace {
@@ -31,28 +25,14 @@ struct Start {
 /// Starts a program of this folder; it prints the time at which it had its gradient and how many bytes it needs at least,
 /// and waits for the end of its input, so that its memory can be looked at.
 Start start(const std::vector<std::string>& command) {
-  int toChild[2], fromChild[2];
-  if (pipe2(toChild, O_CLOEXEC) != 0 || pipe2(fromChild, O_CLOEXEC) != 0) return {};
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, toChild[0], STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, fromChild[1], STDOUT_FILENO);
-  std::vector<char*> arguments;
-  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
-  arguments.push_back(nullptr);
-  pid_t child = 0;
   const double begin = now();
-  const bool isRunning = posix_spawn(&child, arguments[0], &actions, nullptr, arguments.data(), environ) == 0;
-  posix_spawn_file_actions_destroy(&actions);
-  close(toChild[0]), close(fromChild[1]);
-  char text[64] = {};
-  if (isRunning && read(fromChild[0], text, sizeof text - 1) < 0) text[0] = 0;
+  Child child(command);
+  std::string line;
+  if (!child.hear(line)) return {};
   Start result;
-  if (isRunning) result.memory = memoryOf(child);
-  close(toChild[1]), close(fromChild[0]);
-  if (isRunning) waitpid(child, nullptr, 0);
-  char* rest = text;
-  result.nsToReport = std::strtod(text, &rest) - begin;
+  result.memory = memoryOf(child.id());
+  char* rest = nullptr;
+  result.nsToReport = std::strtod(line.c_str(), &rest) - begin;
   result.bytesNeeded = std::strtod(rest, nullptr);
   return result;
 }

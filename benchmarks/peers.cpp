@@ -1,10 +1,5 @@
 #include "peers.hpp"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,17 +8,17 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <optional>
 #include <sstream>
 
-extern char** environ;
+#include "child.hpp"
 
 namespace bench {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int notInstalled = 77;         // the exit code of a peer without its system
-constexpr int longestSilence = 600'000;  // ms; compilers of graphs take their time
+constexpr int notInstalled = 77;  // the exit code of a peer without its system
 
 struct Kind {
   const char* name;
@@ -82,13 +77,12 @@ struct PeerMode {
   double initMs;
 };
 
-/// A peer that runs: two pipes and what it said of itself.
+/// A peer that runs, and what it said of itself.
 class PeerProcess {
  public:
   PeerProcess(const Kind& kind, const std::string& experiment, const fs::path& folder,
               const Figures& settings)
       : name_(kind.name), folder_(folder) {
-    fs::create_directories(folder);
     std::vector<std::string> command = commandOf(kind);
     if (!kind.isPython && !fs::exists(command[0])) {
       failure_ = "not installed";
@@ -101,19 +95,18 @@ class PeerProcess {
       text << setting << '=' << value;
       command.push_back(text.str());
     }
-    start(command);
+    child_.emplace(command, (folder / "errors.txt").string());
     listen();
   }
-  ~PeerProcess() { stop(); }
-  PeerProcess(const PeerProcess&) = delete;
-  PeerProcess& operator=(const PeerProcess&) = delete;
 
   const std::string& name() const { return name_; }
   const std::string& version() const { return version_; }
+  /// Why it does not run (any more); empty if it does.
   const std::string& failure() const { return failure_; }
   const std::vector<PeerMode>& modes() const { return modes_; }
   const std::vector<std::pair<std::string, std::string>>& failedModes() const { return failedModes_; }
-  Memory memory() const { return child_ > 0 ? memoryOf(child_) : Memory{}; }
+  pid_t id() const { return child_ ? child_->id() : 0; }
+  Memory memory() const { return child_ ? memoryOf(child_->id()) : Memory{}; }
 
   /// Nanoseconds; NaN if the peer died.
   double run(const std::string& mode, long calls) { return ask("run " + mode + " " + std::to_string(calls)); }
@@ -124,27 +117,9 @@ class PeerProcess {
   }
 
  private:
-  void start(const std::vector<std::string>& command) {
-    int toChild[2], fromChild[2];
-    if (pipe2(toChild, O_CLOEXEC) != 0 || pipe2(fromChild, O_CLOEXEC) != 0) return;
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, toChild[0], STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, fromChild[1], STDOUT_FILENO);
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, (folder_ / "errors.txt").c_str(),
-                                     O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    std::vector<char*> arguments;
-    for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
-    arguments.push_back(nullptr);
-    if (posix_spawnp(&child_, arguments[0], &actions, nullptr, arguments.data(), environ) != 0) child_ = 0;
-    posix_spawn_file_actions_destroy(&actions);
-    close(toChild[0]), close(fromChild[1]);
-    to_ = toChild[1], from_ = fromChild[0];
-  }
-
   /// What the peer says of itself.
   void listen() {
-    for (std::string line; readLine(line);) {
+    for (std::string line; child_->hear(line);) {
       std::istringstream words(line);
       std::string word;
       words >> word;
@@ -164,60 +139,24 @@ class PeerProcess {
   }
 
   double ask(const std::string& question) {
-    const std::string line = question + "\n";
     std::string answer;
-    if (failure_.empty() && write(to_, line.data(), line.size()) == static_cast<ssize_t>(line.size()) &&
-        readLine(answer))
-      return std::atof(answer.c_str());
+    if (failure_.empty() && child_->say(question) && child_->hear(answer)) return std::atof(answer.c_str());
     fail();
     return std::numeric_limits<double>::quiet_NaN();
   }
 
-  bool readLine(std::string& line) {
-    for (;;) {
-      if (const std::size_t end = pending_.find('\n'); end != std::string::npos) {
-        line = pending_.substr(0, end);
-        pending_.erase(0, end + 1);
-        return true;
-      }
-      pollfd wait{from_, POLLIN, 0};
-      if (poll(&wait, 1, longestSilence) <= 0) return false;
-      char part[4096];
-      const ssize_t count = read(from_, part, sizeof part);
-      if (count <= 0) return false;
-      pending_.append(part, static_cast<std::size_t>(count));
-    }
-  }
-
   void fail() {
     if (!failure_.empty()) return;
-    const int code = stop();
-    failure_ = code == notInstalled ? "not installed" : "failed";
+    failure_ = child_->finish() == notInstalled ? "not installed" : "failed";
     const std::string why = lastLineOf(folder_ / "errors.txt");
     if (!why.empty()) failure_ += ": " + why;
   }
 
-  /// Its exit code, -1 if it had to be ended.
-  int stop() {
-    if (to_ >= 0) close(to_);
-    if (from_ >= 0) close(from_);
-    to_ = from_ = -1;
-    if (child_ <= 0) return -1;
-    int status = 0, waited = 0;
-    while (waitpid(child_, &status, WNOHANG) == 0) {
-      if (++waited == 500) kill(child_, SIGKILL);
-      usleep(10'000);
-    }
-    child_ = 0;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
-
-  std::string name_, version_, failure_, pending_;
+  std::string name_, version_, failure_;
   fs::path folder_;
+  std::optional<Child> child_;
   std::vector<PeerMode> modes_;
   std::vector<std::pair<std::string, std::string>> failedModes_;
-  pid_t child_ = 0;
-  int to_ = -1, from_ = -1;
 };
 
 const std::vector<std::string>& knownPeers() {
@@ -233,7 +172,6 @@ Peers::Peers(const Options& options, const std::string& experiment, const PeerJo
     : folder_((fs::temp_directory_path() / ("burtorch-bench-" + std::to_string(getpid()))).string()),
       params_(job.params) {
   if (options.peers.empty()) return;
-  signal(SIGPIPE, SIG_IGN);  // a peer that died is a row, not the end
   setEnvironment();
   for (const Kind& kind : kinds) {
     if (std::find(options.peers.begin(), options.peers.end(), kind.name) == options.peers.end()) continue;
@@ -268,7 +206,8 @@ std::vector<Contestant> Peers::contestants() const {
            .ownNs = [lastNs] { return *lastNs; },
            .dtype = mode.dtype,
            .version = process->version(),
-           .initMs = mode.initMs});
+           .initMs = mode.initMs,
+           .process = process->id()});
     }
   return list;
 }
@@ -281,11 +220,13 @@ void Peers::finish(std::vector<Row>& rows, const Trial& trial) const {
     rows.push_back(row);
   };
   for (const auto& process : processes_) {
-    for (Row& row : rows)
-      if (row.system == process->name()) row.memory = process->memory();
+    for (Row& row : rows) {
+      if (row.system != process->name()) continue;
+      row.memory = process->memory();
+      if (!process->failure().empty()) row.failure = process->failure();  // it died on the way
+    }
     for (const auto& [mode, why] : process->failedModes()) add(process->name(), mode, "failed: " + why);
-    if (process->modes().empty() && process->failedModes().empty())
-      add(process->name(), "", process->failure().empty() ? "has no such experiment" : process->failure());
+    if (process->modes().empty() && !process->failure().empty()) add(process->name(), "", process->failure());
   }
 }
 

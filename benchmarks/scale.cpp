@@ -1,4 +1,5 @@
-// How the cost of a node grows with the graph: from 10 to 10 million nodes, recorded and swept, time per node.
+// How costs grow: of a node from 10 to 100 million nodes, recorded and swept; of a GPT's gradient with its parameters and with
+// the batch.
 #include <burtorch/burtorch.hpp>
 
 #include "harness.hpp"
@@ -24,7 +25,7 @@ using burtorch::Value;
 
 std::vector<Row> scale(const Options& options) {
   std::vector<Row> rows;
-  const long most = options.isQuick ? 1'000'000 : 10'000'000;
+  const long most = options.isQuick ? 1'000'000 : 100'000'000;
   burtorch::Tape<double> tape;
   burtorch::CurrentTape here(tape);
   for (long nodes = 10; nodes <= most; nodes *= 10) {
@@ -51,6 +52,7 @@ std::vector<Row> scale(const Options& options) {
     rows.push_back(row);
     tape.rewind(start);
   }
+  for (Row& row : gptGrowth(options)) rows.push_back(std::move(row));
   return rows;
 }
 

@@ -6,6 +6,7 @@
 #include <burtorch/burtorch.hpp>
 #include <burtorch/core/rng.hpp>
 #include <burtorch/oracle/token_oracle.hpp>
+#include <cmath>
 #include <memory>
 #include <numeric>
 
@@ -50,10 +51,15 @@ template <class Model> class OracleRun {
         model_(tape_, config),
         oracle_(model_, Samples{&batches_}, tile),
         all_(batches.size()) {
-    std::copy(weights.begin(), weights.end(), model_.parameters().values().begin());
+    setWeights([&](std::size_t i) { return weights[i]; });
     std::iota(all_.begin(), all_.end(), std::size_t{0});
   }
 
+  /// weight(i) is the i-th.
+  template <class Weight> void setWeights(Weight weight) {
+    const auto values = model_.parameters().values();
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(weight(i));
+  }
   /// The gradient of one batch.
   void runBatch(std::size_t i) {
     loss_ = oracle_.gradient(std::span<const std::size_t>(all_).subspan(i * batches_.batch, batches_.batch));
@@ -97,6 +103,42 @@ std::vector<Answer> answersOf(const Config& config, const std::vector<float>& we
   }
   return answers;
 }
+
+/// Can fp32 get a sample right? A relu whose input is within rounding of 0 may fall on either side, and its share of the gradient
+/// with it. So the weights are moved by about what fp32 rounds, in fp64: the gradient must hardly move. Large batches without
+/// this have a sample that nobody can be judged by.
+template <class Model> class WellPosed {
+ public:
+  template <class Config>
+  WellPosed(const Config& config, const std::vector<float>& weights)
+      : weights_(weights), one_{1, 1, config.context, config.context, {}, {}}, run_(config, weights, one_) {}
+
+  bool operator()(const std::vector<int>& tokens, const std::vector<int>& targets) {
+    constexpr double most = 2e-5, step = 1e-6;
+    one_.tokens = tokens, one_.targets = targets;
+    run_.setWeights([&](std::size_t i) { return weights_[i]; });
+    run_.runBatch(0);
+    const std::vector<double> gradient = run_.gradient();
+    double scale = 0;
+    for (const double g : gradient) scale = std::max(scale, std::abs(g));
+    burtorch::Rng rng(5);
+    for (int draw = 0; draw < 3; ++draw) {
+      run_.setWeights([&](std::size_t i) {
+        return static_cast<double>(weights_[i]) * (1 + step * (2 * rng.uniform<double>() - 1));
+      });
+      run_.runBatch(0);
+      const std::vector<double> moved = run_.gradient();
+      for (std::size_t i = 0; i < moved.size(); ++i)
+        if (std::abs(moved[i] - gradient[i]) > most * scale) return false;
+    }
+    return true;
+  }
+
+ private:
+  const std::vector<float>& weights_;
+  Batches one_;
+  OracleRun<Model> run_;
+};
 
 /// All batches in turn, in whole rounds that take about 2 ms at 50 GFLOP/s: long enough for the clock, short enough to
 /// fit between the interruptions of a busy machine.

@@ -13,8 +13,8 @@ import subprocess
 import sys
 import time
 
-EXPERIMENTS = ("tiny", "small", "moons", "mlp", "gpt", "memory", "compile", "scale")
-WITH_PEERS = ("tiny", "small", "mlp", "gpt")
+EXPERIMENTS = ("tiny", "small", "moons", "mlp", "gpt", "memory", "compile", "scale", "energy")
+WITH_PEERS = ("tiny", "small", "mlp", "gpt", "energy")
 HERE = pathlib.Path(__file__).resolve().parent
 
 

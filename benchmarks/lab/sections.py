@@ -5,6 +5,9 @@ import paper
 from results import duration, times
 
 OURS = "burtorch"
+MODES = ("Ours: `eager` records on a tape anew each time, `static` is `compile`, `replay` is `record`, `scratch` is "
+         "`backwardWithScratchStorage`; `batch` works on arrays of inputs, `dependent` makes each input wait for the last output. "
+         "The limit `dependent` is the unit.")
 
 
 @dataclass
@@ -68,49 +71,47 @@ def graph(results, experiment, title, text, tables):
     return Section(title, text, [(head, lines)], [Chart("one gradient, logarithmic", bars)])
 
 
-def grid(results, experiment, param, title, text, printed, **fixed):
-    """mlp and gpt: a column per size, a row per system and mode."""
+def grid(results, experiment, param, title, text, printed, figures, **fixed):
+    """mlp and gpt: a column per size, a row per system and mode. `figures` are further figures of our rows: {name: row -> text}."""
     rows = results.of(experiment, **fixed)
     if not rows:
         return None
     values = sorted({row.param(param) for row in rows})
-    names = list(dict.fromkeys((row["system"], row["mode"]) for row in rows))
     at = {(row["system"], row["mode"], row.param(param)): row for row in rows}
-    head = ["system", "mode"] + [f"{value:g}" for value in values]
+    names = list(dict.fromkeys((row["system"], row["mode"]) for row in rows))
+    timed = [name for name in names if any(row.ns for row in rows if (row["system"], row["mode"]) == name)]
+    head = [param, ""] + [f"{value:g}" for value in values]
 
     def line(name, show):
-        cells = [show(at.get((*name, value))) for value in values]
-        return [*name, *cells]
+        found = [at.get((*name, value)) for value in values]
+        return [*name, *(show(row) if row else "" for row in found)]
 
-    best = {value: fastest(ours([r for r in rows if r.param(param) == value])) for value in values}
-    tables = [(head, [line(name, lambda r: "" if r is None else duration(r.ns) if r.ns else failed(r)) for name in names])]
-    limits = [name for name in names if name[0] in (OURS,)]
-    shares = [[OURS, f"{name[1]}, x limit", *line(name, lambda r: times(r["ratio_to_limit"]) if r and r["ratio_to_limit"] else "")[2:]]
-              for name in limits]
-    shares += [[OURS, f"{name[1]}, share of the FMA peak",
-                *line(name, lambda r: f"{100 * r['peak_share']:.0f} %" if r and r.get("peak_share") else "")[2:]] for name in limits]
-    others = [name for name in names if name[0] not in (OURS, "limit")]
-    slower = [line(name, lambda r: times(r.ns / best[r.param(param)].ns) if r and r.ns and best[r.param(param)] else "")
-              for name in others]
-    if any(any(cells[2:]) for cells in shares):
-        tables.append((head, shares))
+    best = {value: fastest(ours([row for row in rows if row.param(param) == value])) for value in values}
+    tables = [(head, [line(name, lambda row: duration(row.ns) if row.ns else failed(row)) for name in timed])]
+    more = [[OURS, f"{name[1]}, {what}", *line(name, show)[2:]] for what, show in figures.items() for name in timed if name[0] == OURS]
+    if more:
+        tables.append((head, more))
+    slower = [line(name, lambda row: times(row.ns / best[row.param(param)].ns) if row.ns and best[row.param(param)] else "")
+              for name in timed if name[0] not in (OURS, "limit")]
     if slower:
         tables.append((["times our time", *head[1:]], slower))
-    for table, (machine, figures) in printed.items():
-        base = figures["burtorch", "eager"]
-        tables.append(([f"paper, {table}", *head[1:]], [
-            [system, f"{mode}, x its BurTorch", *(times(x / y) for x, y in zip(times_, base))]
-            for (system, mode), times_ in figures.items() if system != "burtorch"]))
+    for name, (_, columns) in printed.items():
+        base = columns["burtorch", "eager"]
+        tables.append(([f"paper, {name}", *head[1:]], [
+            [system, f"{mode}, x its BurTorch", *(times(x / y) for x, y in zip(column, base))]
+            for (system, mode), column in columns.items() if system != "burtorch"]))
     charts = []
     for value in (values[0], values[-1]):
-        chosen = sorted((r for r in rows if r.param(param) == value and r.ns), key=lambda r: r.ns)
-        charts.append(Chart(f"{param} {value:g}, logarithmic", [(r.name, r.ns, r["system"]) for r in chosen]))
-    return Section(title, text, tables, charts)
+        chosen = sorted((row for row in rows if row.param(param) == value and row.ns), key=lambda row: row.ns)
+        charts.append(Chart(f"{param} {value:g}, one gradient, logarithmic", [(row.name, row.ns, row["system"]) for row in chosen]))
+    without = sorted({f"{row.name} ({failed(row)})" for row in rows if (row["system"], row["mode"]) not in timed})
+    note = f" No times: {', '.join(without)}." if without else ""
+    return Section(title, text + note, tables, charts)
 
 
-def plain(results, experiment, title, text, columns):
+def plain(results, experiment, title, text, columns, modes=None):
     """Rows with their own figures: {head: row -> text}."""
-    rows = results.of(experiment)
+    rows = [row for row in results.of(experiment) if modes is None or row["mode"] in modes]
     if not rows:
         return None
     return Section(title, text, [(list(columns), [[show(row) for show in columns.values()] for row in rows])])
@@ -149,8 +150,42 @@ def losses(results):
                    "mode, our modes that are slower than a peer, and our rows farthest from the gradient by hand.", items=items)
 
 
+def energy(results):
+    """Table 19: everybody's cost of 200,000 gradients of the small graph."""
+    rows = results.of("energy")
+    if not rows:
+        return None
+    is_measured = any(row.get("joules") is not None for row in rows)
+    text = ("200,000 gradients of the small graph, scaled from as many as fit into two seconds. " +
+            ("Joules are those of the whole processor package." if is_measured else "Energy: not measured, this machine does not count "
+             "it; processor seconds and instructions (of the first thread) stand for it."))
+    base = next((row for row in ours(rows) if row["mode"] == "eager" and row.get("cpu_seconds")), None)
+    head = ["system", "mode", "seconds", "processor seconds", "x our eager", "instructions per gradient"]
+    head += ["joules"] if is_measured else []
+    figures = next(iter(paper.ENERGY.values()))[1]
+    head.append(f"{next(iter(paper.ENERGY))}: energy, x its BurTorch")
+    lines = []
+    for row in rows:
+        printed = figures.get((row["system"], row["mode"]))
+        if not row.ns:
+            lines.append([row["system"], row["mode"], failed(row)] + [""] * (len(head) - 3))
+            continue
+        line = [row["system"], row["mode"], f"{row.ns / 1e9:.3g}", f"{row.get('cpu_seconds', 0):.3g}",
+                times(row.ns / base.ns) if base else "", rows_text("instructions_per_gradient")(row)]
+        line += [rows_text("joules")(row)] if is_measured else []
+        lines.append(line + [times(printed[1] / figures["burtorch", "eager"][1]) if printed else ""])
+    return Section("Energy (Table 19)", text, [(head, lines)])
+
+
+def figure(name, show):
+    return lambda row: show(row[name]) if row.get(name) is not None else ""
+
+
 def rows_text(name):
-    return lambda row: f"{row.get(name):,.4g}" if row.get(name) is not None else ""
+    return figure(name, lambda x: f"{x:,.4g}")
+
+
+over_limit = figure("ratio_to_limit", times)
 
 
 def sections(results):
@@ -159,11 +194,11 @@ def sections(results):
              f"{m.get('compiler', '')}, `{m.get('flags', '')}`; {m.get('date', '')}.",
              f"Command: `{m.get('command', './bench all')}`. Every system on one thread of one core, in turns, the minimum of "
              "many repeats; the gradient of every row was compared first, and a wrong one has no time. GPUs are left out: this is about one core.",
-             "x limit: multiples of the same gradient written by hand, measured in the same run."]
+             "x limit: multiples of the same gradient written by hand, measured in the same run.", *filter(None, [m.get("note")])]
     found = [
         Section("How", items=about),
-        graph(results, "tiny", "The tiny graph (Figure 1, 10 nodes, FP64)", "", paper.TINY),
-        graph(results, "small", "The small graph (Figure 2, 32 nodes, FP64)", "", paper.SMALL),
+        graph(results, "tiny", "The tiny graph (Figure 1, 10 nodes, FP64)", MODES, paper.TINY),
+        graph(results, "small", "The small graph (Figure 2, 32 nodes, FP64)", "The same modes.", paper.SMALL),
         plain(results, "moons", "A network in scalars: moons",
               "One full-batch gradient of micrograd's 2-16-16-1 network, 100 samples. The limit is plain loops by hand.",
               {"system": lambda r: r["system"], "mode": lambda r: r["mode"], "time": lambda r: duration(r.ns) if r.ns else failed(r),
@@ -174,9 +209,11 @@ def sections(results):
         found.append(grid(results, "mlp", "hidden", f"The character MLP, batch {batch:g} (FP32), by hidden units",
                           "The limit `plain` does all the work of every sample; `shared` does what samples have in common once, as the library "
                           "does. In the paper, PyTorch predicts 16 characters per sample and BurTorch one; here everybody predicts one.",
-                          printed, batch=batch))
+                          printed, {"x limit plain": over_limit, "x limit shared": figure("ratio_to_shared", times)} if batch > 1
+                          else {"x limit": over_limit}, batch=batch))
     found.append(grid(results, "gpt", "batch", "The mini GPT (46,289 parameters, FP32), by batch",
-                      "PyTorch's eager goes head by head, as the paper's baseline; fused has all heads in one product.", paper.GPT))
+                      "PyTorch's eager goes head by head, as the paper's baseline; fused has all heads in one product.", paper.GPT,
+                      {"x limit": over_limit, "share of the FMA peak": figure("peak_share", lambda x: f"{100 * x:.0f} %")}))
     found += [
         plain(results, "memory", "Start and memory of whole processes", "Training programs take ten steps of AdamW.",
               {"program": lambda r: r["mode"], "batch": lambda r: f"{r.param('batch'):g}" if r.param("batch") else "",
@@ -186,8 +223,16 @@ def sections(results):
         plain(results, "compile", "What compile-time graphs cost the compiler", "",
               {"graph": lambda r: r["mode"], "nodes": lambda r: f"{r.param('nodes'):g}", "seconds": rows_text("seconds"),
                "added": rows_text("added_seconds"), "peak MB": rows_text("peak_mb")}),
-        plain(results, "scale", "Growth", "Recording and sweeping, per node.",
-              {"nodes": lambda r: f"{r.param('nodes'):,.0f}", "per node": lambda r: duration(r.ns), "bytes per node": rows_text("bytes_per_node")}),
+        plain(results, "scale", "Growth of a graph", "Recording and sweeping, per node.",
+              {"nodes": lambda r: f"{r.param('nodes'):,.0f}", "per node": lambda r: duration(r.ns), "bytes per node": rows_text("bytes_per_node")},
+              ["eager"]),
+        plain(results, "scale", "Growth of a GPT", "One gradient of GPTs of other widths, and of the mini GPT with other batches.",
+              {"parameters": lambda r: f"{r.param('parameters'):,.0f}", "batch": lambda r: f"{r.param('batch'):g}",
+               "one gradient": lambda r: duration(r.ns) if r.ns else failed(r),
+               "per sample and parameter": lambda r: duration(r.ns / r.param("parameters") / r.param("batch")) if r.ns else "",
+               "share of the FMA peak": figure("peak_share", lambda x: f"{100 * x:.0f} %")},
+              ["gpt-parameters", "gpt-batch"]),
+        energy(results),
         losses(results),
     ]
     return [section for section in found if section]

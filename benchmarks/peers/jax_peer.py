@@ -2,6 +2,7 @@
 
 eager is value_and_grad op by op, jit the same function compiled once and called with new inputs each time.
 """
+import functools
 import math
 import os
 
@@ -16,27 +17,9 @@ jax.config.update("jax_enable_x64", True)  # fp32 inputs stay fp32
 jax.config.update("jax_cpu_enable_async_dispatch", False)  # each step waits anyway
 
 
-# tiny, small -----------------------------------------------------------------------------------------------------------------
+# peer.tiny, small -----------------------------------------------------------------------------------------------------------------
 
-def tiny(a, b):
-    c = a + b
-    d = a * b + b**3
-    e = c - d
-    f = e**2
-    return f / 2.0
-
-
-def small(a, b):
-    c = a + b
-    d = a * b + b**3
-    c = c + c + 1.0
-    c = c + 1.0 + c - a
-    d = d + d * 2.0 + jax.nn.relu(b + a)
-    d = d + 3.0 * d + jax.nn.relu(b - a)
-    e = c - d
-    f = e**2
-    g = f / 2.0
-    return g + 10.0 / f
+small = functools.partial(peer.small, relu=jax.nn.relu)
 
 
 def graph(function, is_compiled):
@@ -126,7 +109,7 @@ def network(model, wrap=lambda function: function):
 
 
 peer.main(jax.__version__, {
-    "tiny": {"eager": graph(tiny, False), "jit": graph(tiny, True)},
+    "tiny": {"eager": graph(peer.tiny, False), "jit": graph(peer.tiny, True)},
     "small": {"eager": graph(small, False), "jit": graph(small, True)},
     "gpt": {"eager": network(gpt), "jit": network(gpt, jax.jit)},
     "mlp": {"eager": network(mlp), "jit": network(mlp, jax.jit)},

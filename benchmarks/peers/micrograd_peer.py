@@ -1,4 +1,5 @@
 """micrograd: one Python object per scalar, the graph built anew in each step."""
+import functools
 import importlib.metadata
 
 import peer
@@ -6,25 +7,7 @@ import peer
 engine, = peer.needs("micrograd.engine")
 
 
-def tiny(a, b):
-    c = a + b
-    d = a * b + b**3
-    e = c - d
-    f = e**2
-    return f / 2.0
-
-
-def small(a, b):
-    c = a + b
-    d = a * b + b**3
-    c = c + c + 1.0
-    c = c + 1.0 + c - a
-    d = d + d * 2.0 + (b + a).relu()
-    d = d + 3.0 * d + (b - a).relu()
-    e = c - d
-    f = e**2
-    g = f / 2.0
-    return g + 10.0 / f
+small = functools.partial(peer.small, relu=lambda x: x.relu())
 
 
 def graph(function):
@@ -41,4 +24,4 @@ def graph(function):
     return "fp64", build
 
 
-peer.main(importlib.metadata.version("micrograd"), {"tiny": {"eager": graph(tiny)}, "small": {"eager": graph(small)}})
+peer.main(importlib.metadata.version("micrograd"), {"tiny": {"eager": graph(peer.tiny)}, "small": {"eager": graph(small)}})

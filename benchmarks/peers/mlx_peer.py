@@ -2,6 +2,7 @@
 
 eager builds the graph and evaluates it op by op, compile is the same function through mx.compile, which needs a C++ compiler.
 """
+import functools
 import math
 
 import peer
@@ -11,27 +12,9 @@ mx, = peer.needs("mlx.core")
 mx.set_default_device(mx.cpu)
 
 
-# tiny, small -----------------------------------------------------------------------------------------------------------------
+# peer.tiny, small -----------------------------------------------------------------------------------------------------------------
 
-def tiny(a, b):
-    c = a + b
-    d = a * b + b**3
-    e = c - d
-    f = e**2
-    return f / 2.0
-
-
-def small(a, b):
-    c = a + b
-    d = a * b + b**3
-    c = c + c + 1.0
-    c = c + 1.0 + c - a
-    d = d + d * 2.0 + mx.maximum(b + a, 0.0)
-    d = d + 3.0 * d + mx.maximum(b - a, 0.0)
-    e = c - d
-    f = e**2
-    g = f / 2.0
-    return g + 10.0 / f
+small = functools.partial(peer.small, relu=lambda x: mx.maximum(x, 0.0))
 
 
 def graph(function, wrap=lambda f: f):
@@ -111,7 +94,7 @@ def network(model, wrap=lambda f: f):
 
 
 peer.main(mx.__version__, {
-    "tiny": {"eager": graph(tiny), "compile": graph(tiny, mx.compile)},
+    "tiny": {"eager": graph(peer.tiny), "compile": graph(peer.tiny, mx.compile)},
     "small": {"eager": graph(small), "compile": graph(small, mx.compile)},
     "gpt": {"eager": network(gpt), "compile": network(gpt, mx.compile)},
     "mlp": {"eager": network(mlp), "compile": network(mlp, mx.compile)},

@@ -42,6 +42,29 @@ class Job:
                 for part in parts]
 
 
+def tiny(a, b):
+    """Figure 1, in anybody's numbers."""
+    c = a + b
+    d = a * b + b**3
+    e = c - d
+    f = e**2
+    return f / 2.0
+
+
+def small(a, b, relu):
+    """Figure 2, Listing F.8."""
+    c = a + b
+    d = a * b + b**3
+    c = c + c + 1.0
+    c = c + 1.0 + c - a
+    d = d + d * 2.0 + relu(b + a)
+    d = d + 3.0 * d + relu(b - a)
+    e = c - d
+    f = e**2
+    g = f / 2.0
+    return g + 10.0 / f
+
+
 def say(*words):
     print(*words, flush=True)
 

@@ -84,13 +84,13 @@ installed() {
   "$venv/bin/python" -c 'import sys, importlib.metadata as m; print(m.version(sys.argv[1]).split("+")[0])' "$1" 2>/dev/null
 }
 
-# On Linux the ordinary build of torch wants gigabytes of CUDA, also for import alone. The CPU's build has the same name and
-# a version with +cpu, if pip is told of a place that has it (find-links, extra-index-url).
+# On Linux the ordinary build of torch brings gigabytes of CUDA, and needs them for import alone. The CPU's build has the same
+# name and a version with +cpu: it is taken if pip is told of a place that has it (find-links, extra-index-url).
 torch_build() {
-  if [ "$(uname)" != Linux ]; then
-    echo "torch==$1"
-  elif "$venv/bin/pip" index versions torch 2>/dev/null | grep -Eq "[ ,]${1//./\\.}\+cpu(,|$)"; then
+  if "$venv/bin/pip" index versions torch 2>/dev/null | grep -Eq "[ ,]${1//./\\.}\+cpu(,|$)"; then
     echo "torch==$1+cpu"
+  else
+    echo "torch==$1"
   fi
 }
 
@@ -100,13 +100,7 @@ wheel() {
   shift
   begin "$wanted"
   if [ "$(installed "${name%%\[*}")" = "$version" ]; then finish "already there"; return; fi
-  if [ "$name" = torch ]; then
-    wanted=$(torch_build "$version")
-    if [ -z "$wanted" ]; then
-      lose "pip knows no torch==$version+cpu, and the ordinary build wants gigabytes of CUDA; tell pip where CPU builds are"
-      return
-    fi
-  fi
+  [ "$name" != torch ] || wanted=$(torch_build "$version")
   if "$venv/bin/pip" install --disable-pip-version-check --progress-bar off "$@" "$wanted" >"$log" 2>&1; then
     finish "installed in $SECONDS s"
   else

@@ -3,6 +3,7 @@
 eager is a GradientTape op by op, graph the same in a tf.function, xla that function with jit_compile=True. The last two call
 concrete functions: looking these up by the arguments costs as much again when the graph is small.
 """
+import functools
 import math
 import os
 
@@ -28,27 +29,9 @@ def xla(function, *arguments):
     return tf.function(function, jit_compile=True).get_concrete_function(*arguments)
 
 
-# tiny, small -----------------------------------------------------------------------------------------------------------------
+# peer.tiny, small -----------------------------------------------------------------------------------------------------------------
 
-def tiny(a, b):
-    c = a + b
-    d = a * b + b**3
-    e = c - d
-    f = e**2
-    return f / 2.0
-
-
-def small(a, b):
-    c = a + b
-    d = a * b + b**3
-    c = c + c + 1.0
-    c = c + 1.0 + c - a
-    d = d + d * 2.0 + tf.nn.relu(b + a)
-    d = d + 3.0 * d + tf.nn.relu(b - a)
-    e = c - d
-    f = e**2
-    g = f / 2.0
-    return g + 10.0 / f
+small = functools.partial(peer.small, relu=tf.nn.relu)
 
 
 def scalars(function, wrap):
@@ -153,7 +136,7 @@ def network(model, wrap):
 
 ways = {"eager": eager, "graph": graph, "xla": xla}
 peer.main(tf.__version__, {
-    "tiny": {name: scalars(tiny, wrap) for name, wrap in ways.items()},
+    "tiny": {name: scalars(peer.tiny, wrap) for name, wrap in ways.items()},
     "small": {name: scalars(small, wrap) for name, wrap in ways.items()},
     "gpt": {name: network(gpt, wrap) for name, wrap in ways.items()},
     "mlp": {name: network(mlp, wrap) for name, wrap in ways.items()},

@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""The lab judges before it times, and reports what it found.
+
+usage: lab.py <burtorch_bench> <source directory>
+A stand-in for the interpreter of the peers plays a right one, a liar, one that dies and one that is not installed.
+"""
+import json
+import os
+import pathlib
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BENCH, ROOT = pathlib.Path(sys.argv.pop(1)).resolve(), pathlib.Path(sys.argv.pop(1)).resolve()
+LAB = ROOT / "benchmarks" / "lab"
+
+STAND_IN = """#!{python}
+import array, os, pathlib, sys
+experiment, folder, *_ = sys.argv[2:]
+if {mode!r} == "missing":
+    print("No module named 'nothing'", file=sys.stderr)
+    sys.exit(77)
+print("version 1.2", "mode eager {dtype} 3.5", "failed graph it did not like the graph", "ready", sep="\\n", flush=True)
+for line in sys.stdin:
+    if {mode!r} == "dies":
+        print("out of luck", file=sys.stderr)
+        sys.exit(1)
+    command, mode, *rest = line.split()
+    if command == "run":
+        print(int(rest[0]) * 1_000_000, flush=True)
+    else:
+        array.array("d", map(float, {gradient})).tofile(open(pathlib.Path(folder) / "gradient.bin", "wb"))
+        print({loss!r}, flush=True)
+"""
+RIGHT = {"gradient": ["-35", "1050"], "loss": 612.5}  # text, so that "nan" is a number too
+
+
+def row(experiment, system, mode, ns, **more):
+    """A row as the bench writes it."""
+    found = {"experiment": experiment, "system": system, "mode": mode, "dtype": "fp64", "params": {"iterations": 100}, "work": "gradient",
+             "ns_min": ns, "ns_median": ns, "spread": 0.02, "ratio_to_limit": ns / 8 if ns else None, "gradient_ok": ns is not None,
+             "init_ms": 1, "version": "1"}
+    return found | more
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()) if hasattr(self, "enterContext")
+                                   else tempfile.mkdtemp())
+
+    def run_lab(self, script, *arguments):
+        return subprocess.run([sys.executable, LAB / f"{script}.py", *map(str, arguments)], capture_output=True, text=True,
+                              env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"})
+
+    def write(self, name, *rows):
+        path = self.folder / name
+        machine = {"machine": {"cpu": "a <processor>", "cores": 2, "command": "./bench all"}}
+        path.write_text("".join(json.dumps(one) + "\n" for one in (machine, *rows)))
+        return path
+
+
+class Gate(Case):
+    def rows_of(self, mode="right", dtype="fp64", **answer):
+        stand_in = self.folder / "python"
+        stand_in.write_text(STAND_IN.format(python=sys.executable, mode=mode, dtype=dtype, **(RIGHT | answer)))
+        stand_in.chmod(stand_in.stat().st_mode | stat.S_IXUSR)
+        run = subprocess.run([BENCH, "tiny", "--quick", "--peers", "micrograd", "--json", "-"], capture_output=True, text=True,
+                             env=os.environ | {"BURTORCH_PYTHON": str(stand_in)})
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return [found for found in map(json.loads, run.stdout.splitlines()) if found["system"] == "micrograd"]
+
+    def test_a_right_gradient_has_the_time_of_the_peers_own_clock(self):
+        found = self.rows_of()[0]
+        self.assertTrue(found["gradient_ok"])
+        self.assertEqual(found["ns_min"], 1_000_000)
+        self.assertEqual(found["version"], "1.2")
+        self.assertEqual(found["init_ms"], 3.5)
+        self.assertGreater(found["vm_hwm_kb"], 0)
+
+    def test_a_wrong_gradient_has_no_time(self):
+        for wrong in ({"gradient": ["-35", "1050.1"]}, {"gradient": ["-35"]}, {"gradient": ["nan", "1050"]}, {"loss": 612.6}):
+            with self.subTest(wrong):
+                found = self.rows_of(**wrong)[0]
+                self.assertEqual(found["failure"], "wrong gradient")
+                self.assertIsNone(found["ns_min"])
+                self.assertFalse(found["gradient_ok"])
+
+    def test_every_precision_has_its_tolerance(self):
+        almost = {"gradient": ["-35", "1050.01"]}  # 1e-5
+        self.assertTrue(self.rows_of(dtype="fp32", **almost)[0]["gradient_ok"])
+        self.assertFalse(self.rows_of(dtype="fp64", **almost)[0]["gradient_ok"])
+
+    def test_a_mode_that_did_not_work_is_a_row(self):
+        found = self.rows_of()[1]
+        self.assertEqual((found["mode"], found["failure"]), ("graph", "failed: it did not like the graph"))
+
+    def test_a_peer_that_dies_is_a_row(self):
+        found = self.rows_of("dies")[0]
+        self.assertEqual((found["ns_min"], found["failure"]), (None, "failed: out of luck"))
+
+    def test_a_peer_that_is_not_installed_is_a_row(self):
+        self.assertEqual(self.rows_of("missing")[0]["failure"], "not installed: No module named 'nothing'")
+
+    def test_unknown_peers_are_named(self):
+        run = subprocess.run([BENCH, "tiny", "--peers", "abacus"], capture_output=True, text=True)
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("no peer 'abacus'", run.stderr)
+
+
+class Report(Case):
+    def report(self, *rows):
+        results = self.write("one.json", *rows)
+        run = self.run_lab("report", results, "--markdown", self.folder / "one.md", "--html", self.folder / "one.html")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return (self.folder / "one.md").read_text(), (self.folder / "one.html").read_text()
+
+    def test_has_every_row_and_why_one_has_no_time(self):
+        text, page = self.report(row("tiny", "limit", "dependent", 8), row("tiny", "burtorch", "eager", 40),
+                                 row("tiny", "jax", "jit", None, failure="wrong gradient"), row("tiny", "micrograd", "eager", 20000))
+        self.assertIn("| micrograd | eager | 1 | 20 µs | 2,500 | 500 |", text)
+        self.assertIn("| jax | jit | 1 | wrong gradient |", text)
+        self.assertIn("a &lt;processor&gt;", page)
+        self.assertNotIn("<processor>", page)
+        self.assertNotIn("http", page)
+
+    def test_says_where_we_lose(self):
+        text, _ = self.report(row("tiny", "burtorch", "eager", 40), row("tiny", "stan", "eager", 30))
+        self.assertIn("tiny: stan eager takes 0.75 of our best (eager).", text)
+
+    def test_is_never_without_a_loss(self):
+        text, _ = self.report(row("tiny", "limit", "dependent", 8), row("tiny", "burtorch", "eager", 40), row("tiny", "stan", "eager", 70))
+        self.assertIn("tiny: eager takes 5.0 times the gradient by hand.", text)
+
+    def test_bad_files_are_one_sentence(self):
+        path = self.folder / "bad.json"
+        for content, sentence in (("", "no rows"), ("{", "not a line of JSON")):
+            path.write_text(content)
+            run = self.run_lab("report", path)
+            self.assertNotEqual(run.returncode, 0)
+            self.assertIn(sentence, run.stderr)
+            self.assertEqual(len(run.stderr.strip().splitlines()), 1)
+
+    def test_the_document_is_what_the_results_say(self):
+        run = self.run_lab("report", ROOT / "docs" / "performance.json", "--markdown", self.folder / "made.md")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual((self.folder / "made.md").read_text(), (ROOT / "docs" / "performance.md").read_text())
+
+
+class Check(Case):
+    def check(self, old, new):
+        run = self.run_lab("check", self.write("old.json", *old), self.write("new.json", *new))
+        return run.returncode, run.stdout
+
+    def test_the_same_is_the_same(self):
+        code, said = self.check([row("tiny", "burtorch", "eager", 40)], [row("tiny", "burtorch", "eager", 41)])
+        self.assertEqual((code, said), (0, "0 slower, 0 lost, 0 faster, 1 the same\n"))
+
+    def test_slower_beyond_the_noise_is_named(self):
+        code, said = self.check([row("tiny", "burtorch", "eager", 40)], [row("tiny", "burtorch", "eager", 50)])
+        self.assertEqual(code, 1)
+        self.assertIn("slower: tiny burtorch eager", said)
+
+    def test_noise_excuses(self):
+        code, _ = self.check([row("tiny", "burtorch", "eager", 40, spread=0.2)], [row("tiny", "burtorch", "eager", 50, spread=0.2)])
+        self.assertEqual(code, 0)
+
+    def test_a_time_that_is_gone_is_named(self):
+        code, said = self.check([row("tiny", "burtorch", "eager", 40)], [row("tiny", "burtorch", "eager", None, failure="wrong gradient")])
+        self.assertEqual(code, 1)
+        self.assertIn("lost: tiny burtorch eager", said)
+
+
+if __name__ == "__main__":
+    unittest.main()
