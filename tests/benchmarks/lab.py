@@ -7,6 +7,8 @@ A stand-in for the interpreter of the peers plays a right one, a liar, one that 
 import json
 import os
 import pathlib
+import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -132,6 +134,24 @@ class Report(Case):
     def test_is_never_without_a_loss(self):
         text, _ = self.report(row("tiny", "limit", "dependent", 8), row("tiny", "burtorch", "eager", 40), row("tiny", "stan", "eager", 70))
         self.assertIn("tiny: eager takes 5.0 times the gradient by hand.", text)
+
+    def test_the_page_fits_desktops_and_phones(self):
+        browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+        if not browser:
+            self.skipTest("no Chromium to look with")
+        page = self.folder / "page.html"
+        run = self.run_lab("report", ROOT / "docs" / "performance.json", "--html", page)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        measure = "<script>document.title = [document.documentElement.scrollWidth, innerWidth, document.querySelectorAll('.bar').length]</script>"
+        page.write_text(page.read_text().replace("</body>", measure + "</body>"))
+        for width in (1280, 390):
+            looked = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", f"--window-size={width},900", "--dump-dom",
+                                     f"--user-data-dir={self.folder}/profile", page.as_uri()], capture_output=True, text=True, timeout=120)
+            found = re.search(r"<title>(\d+),(\d+),(\d+)</title>", looked.stdout)
+            self.assertTrue(found, looked.stderr)
+            needed, inner, bars = map(int, found.groups())
+            self.assertLessEqual(needed, inner, f"the page is wider than a window of {width}")
+            self.assertGreater(bars, 50)
 
     def test_bad_files_are_one_sentence(self):
         path = self.folder / "bad.json"
