@@ -3,7 +3,6 @@
 eager is value_and_grad op by op, jit the same function compiled once and called with new inputs each time.
 """
 import functools
-import math
 import os
 
 import peer
@@ -40,7 +39,7 @@ def graph(function, is_compiled):
     return "fp64", build
 
 
-# gpt, mlp: the weights are a list in the order of torch's model.parameters(), matrices are [out, in] --------------------------
+# gpt, mlp -------------------------------------------------------------------------------------------------------------------
 
 def cross_entropy(logits, targets):
     return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(logits), targets[..., None], -1))
@@ -49,14 +48,6 @@ def cross_entropy(logits, targets):
 def layer_norm(x, gain, bias):
     centred = x - x.mean(-1, keepdims=True)
     return centred * jax.lax.rsqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * gain + bias
-
-
-def gpt_shapes(job):
-    vocabulary, context, width, layers = (job.size(name) for name in ("vocabulary", "context", "width", "layers"))
-    norm = [(width,), (width,)]
-    block = [*norm, (3 * width, width), (width, width), (width,), *norm, (4 * width, width), (4 * width,), (width, 4 * width),
-             (width,)]
-    return [(vocabulary, width), (context, width), *(block * layers), (vocabulary, width), (vocabulary,)]
 
 
 def gpt(job):
@@ -77,28 +68,22 @@ def gpt(job):
             x = x + attention(layer_norm(x, gain1, bias1), qkv) @ proj.T + proj_bias
             x = x + jax.nn.relu(layer_norm(x, gain2, bias2) @ fc1.T + fc1_bias) @ fc2.T + fc2_bias
         return cross_entropy(x @ head.T + bias, targets)
-    return loss, gpt_shapes(job), (job.size("context"), job.size("context"))
+    return loss
 
 
-def mlp(job):
+def mlp(_):
     def loss(weights, tokens, targets):
         embedding, hidden, hidden_bias, output, output_bias = weights
         x = embedding[tokens].reshape(len(tokens), -1)
         return cross_entropy(jnp.tanh(x @ hidden.T + hidden_bias) @ output.T + output_bias, targets[:, 0])
-    hidden = job.size("hidden")
-    return loss, [(27, 64), (hidden, 16 * 64), (hidden,), (27, hidden), (27,)], (16, 1)
+    return loss
 
 
 def network(model, wrap=lambda function: function):
     def build(job):
-        loss, shapes, sizes = model(job)
-        weights, numbers = [], job.weights()
-        for shape in shapes:
-            count = math.prod(shape)
-            weights.append(jnp.asarray(numbers[:count].reshape(shape)))
-            numbers = numbers[count:]
-        assert not numbers.size, numbers.size
-        batches = [tuple(map(jnp.asarray, pair)) for pair in job.batches(*sizes)]
+        loss = model(job)
+        weights = [jnp.asarray(part) for part in job.weights()]
+        batches = [tuple(map(jnp.asarray, pair)) for pair in job.batches()]
         gradient, last = wrap(jax.value_and_grad(loss)), {}
 
         def step(i):

@@ -3,7 +3,6 @@
 eager builds the graph and evaluates it op by op, compile is the same function through mx.compile, which needs a C++ compiler.
 """
 import functools
-import math
 
 import peer
 
@@ -31,19 +30,11 @@ def graph(function, wrap=lambda f: f):
     return "fp64", build
 
 
-# gpt, mlp: the weights are a list in the order of torch's model.parameters(), matrices are [out, in] -------------------------
+# gpt, mlp ------------------------------------------------------------------------------------------------------------------
 
 def cross_entropy(logits, targets):
     chosen = mx.take_along_axis(logits, targets[..., None], -1).squeeze(-1)
     return mx.mean(mx.logsumexp(logits, -1) - chosen)
-
-
-def gpt_shapes(job):
-    vocabulary, context, width, layers = (job.size(name) for name in ("vocabulary", "context", "width", "layers"))
-    norm = [(width,), (width,)]
-    block = [*norm, (3 * width, width), (width, width), (width,), *norm, (4 * width, width), (4 * width,), (width, 4 * width),
-             (width,)]
-    return [(vocabulary, width), (context, width), *(block * layers), (vocabulary, width), (vocabulary,)]
 
 
 def gpt(job):
@@ -62,27 +53,22 @@ def gpt(job):
             x = x + attention(mx.fast.layer_norm(x, gain1, bias1, 1e-5), qkv) @ proj.T + proj_bias
             x = x + mx.maximum(mx.fast.layer_norm(x, gain2, bias2, 1e-5) @ fc1.T + fc1_bias, 0.0) @ fc2.T + fc2_bias
         return cross_entropy(x @ head.T + bias, targets)
-    return loss, gpt_shapes(job), (context, context)
+    return loss
 
 
-def mlp(job):
+def mlp(_):
     def loss(weights, tokens, targets):
         embedding, hidden, hidden_bias, output, output_bias = weights
         x = embedding[tokens].reshape(len(tokens), -1)
         return cross_entropy(mx.tanh(x @ hidden.T + hidden_bias) @ output.T + output_bias, targets[:, 0])
-    hidden = job.size("hidden")
-    return loss, [(27, 64), (hidden, 16 * 64), (hidden,), (27, hidden), (27,)], (16, 1)
+    return loss
 
 
 def network(model, wrap=lambda f: f):
     def build(job):
-        loss, shapes, sizes = model(job)
-        weights, numbers = [], job.weights()
-        for shape in shapes:
-            weights.append(mx.array(numbers[:math.prod(shape)].reshape(shape)))
-            numbers = numbers[math.prod(shape):]
-        assert not numbers.size, numbers.size
-        batches = [tuple(map(mx.array, pair)) for pair in job.batches(*sizes)]
+        loss = model(job)
+        weights = [mx.array(part) for part in job.weights()]
+        batches = [tuple(map(mx.array, pair)) for pair in job.batches()]
         gradient, last = wrap(mx.value_and_grad(loss)), {}
 
         def step(i):

@@ -4,6 +4,7 @@ A peer has one function per experiment that gives its ways, {mode: (dtype, build
 value and gradient for batch i and waits for them, and `answer()`, which gives (loss, flat gradient) of the last step.
 """
 import importlib
+import math
 import pathlib
 import sys
 import time
@@ -29,13 +30,32 @@ class Job:
     def size(self, name):
         return int(self.number(name))
 
-    def weights(self):
-        import numpy
-        return numpy.fromfile(self.folder / "weights.bin", dtype=numpy.float32)
+    def shapes(self):
+        """Of the weights, in the order of torch's model.parameters(); matrices are [out, in]."""
+        if self.experiment == "mlp":
+            hidden = self.size("hidden")
+            return [(27, 64), (hidden, 16 * 64), (hidden,), (27, hidden), (27,)]
+        vocabulary, context, width, layers = (self.size(name) for name in ("vocabulary", "context", "width", "layers"))
+        norm = [(width,), (width,)]
+        block = [*norm, (3 * width, width), (width, width), (width,), *norm, (4 * width, width), (4 * width,), (width, 4 * width),
+                 (width,)]
+        return [(vocabulary, width), (context, width), *(block * layers), (vocabulary, width), (vocabulary,)]
 
-    def batches(self, context, wanted):
-        """(tokens, targets) of each batch: batch x context and batch x wanted."""
+    def weights(self):
+        """Arrays of fp32, one for each shape."""
         import numpy
+        numbers, parts = numpy.fromfile(self.folder / "weights.bin", dtype=numpy.float32), []
+        for shape in self.shapes():
+            count = math.prod(shape)
+            parts.append(numbers[:count].reshape(shape))
+            numbers = numbers[count:]
+        assert not numbers.size, numbers.size
+        return parts
+
+    def batches(self):
+        """(tokens, targets) of each batch, a row per sample, int32."""
+        import numpy
+        context, wanted = (16, 1) if self.experiment == "mlp" else (self.size("context"),) * 2
         batch = self.size("batch")
         parts = numpy.fromfile(self.folder / "batches.bin", dtype=numpy.int32).reshape(-1, batch * (context + wanted))
         return [(part[:batch * context].reshape(batch, context), part[batch * context:].reshape(batch, wanted))

@@ -126,17 +126,14 @@ class CharMlp(torch.nn.Module):
         return cross_entropy(self.output(torch.tanh(self.hidden(self.embedding(tokens).flatten(1)))), targets.flatten())
 
 
-def network(make, sizes, wrap=lambda model: model):
-    """make(job) gives the module, sizes(job) the tokens and targets of a sample."""
+def network(make, wrap=lambda model: model):
+    """make(job) gives the module."""
     def build(job):
         model = make(job)
-        numbers, at = torch.from_numpy(job.weights()), 0
         with torch.no_grad():
-            for parameter in model.parameters():
-                parameter.copy_(numbers[at:at + parameter.numel()].view_as(parameter))
-                at += parameter.numel()
-        assert at == numbers.numel(), (at, numbers.numel())
-        batches = [tuple(torch.from_numpy(part).long() for part in pair) for pair in job.batches(*sizes(job))]
+            for parameter, part in zip(model.parameters(), job.weights(), strict=True):
+                parameter.copy_(torch.from_numpy(part))
+        batches = [tuple(torch.from_numpy(part).long() for part in pair) for pair in job.batches()]
         run, last = wrap(model), {}
 
         def step(i):
@@ -152,11 +149,11 @@ def network(make, sizes, wrap=lambda model: model):
 def gpt(is_fused, wrap=lambda model: model):
     def make(job):
         return Gpt(*(job.size(name) for name in ("vocabulary", "context", "width", "heads", "layers")), is_fused)
-    return network(make, lambda job: (job.size("context"), job.size("context")), wrap)
+    return network(make, wrap)
 
 
 def mlp(wrap=lambda model: model):
-    return network(lambda job: CharMlp(job.size("hidden")), lambda job: (16, 1), wrap)
+    return network(lambda job: CharMlp(job.size("hidden")), wrap)
 
 
 peer.main(torch.__version__, {

@@ -57,7 +57,7 @@ def scalars(function, wrap):
     return "fp64", build
 
 
-# gpt, mlp: the weights are a list in the order of torch's model.parameters(), matrices are [out, in] --------------------------
+# gpt, mlp -------------------------------------------------------------------------------------------------------------------
 
 def linear(x, weight):
     return tf.matmul(x, weight, transpose_b=True)
@@ -70,14 +70,6 @@ def cross_entropy(logits, targets):
 def layer_norm(x, gain, bias):
     centred = x - tf.reduce_mean(x, -1, keepdims=True)
     return centred * tf.math.rsqrt(tf.reduce_mean(centred**2, -1, keepdims=True) + 1e-5) * gain + bias
-
-
-def gpt_shapes(job):
-    vocabulary, context, width, layers = (job.size(name) for name in ("vocabulary", "context", "width", "layers"))
-    norm = [(width,), (width,)]
-    block = [*norm, (3 * width, width), (width, width), (width,), *norm, (4 * width, width), (4 * width,), (width, 4 * width),
-             (width,)]
-    return [(vocabulary, width), (context, width), *(block * layers), (vocabulary, width), (vocabulary,)]
 
 
 def gpt(job):
@@ -98,27 +90,22 @@ def gpt(job):
             x = x + linear(attention(layer_norm(x, gain1, bias1), qkv), proj) + proj_bias
             x = x + linear(tf.nn.relu(linear(layer_norm(x, gain2, bias2), fc1) + fc1_bias), fc2) + fc2_bias
         return cross_entropy(linear(x, head) + bias, targets)
-    return loss, gpt_shapes(job), (context, context)
+    return loss
 
 
-def mlp(job):
+def mlp(_):
     def loss(weights, tokens, targets):
         embedding, hidden, hidden_bias, output, output_bias = weights
         x = tf.reshape(tf.gather(embedding, tokens), (-1, 16 * 64))
         return cross_entropy(linear(tf.tanh(linear(x, hidden) + hidden_bias), output) + output_bias, targets[:, 0])
-    hidden = job.size("hidden")
-    return loss, [(27, 64), (hidden, 16 * 64), (hidden,), (27, hidden), (27,)], (16, 1)
+    return loss
 
 
 def network(model, wrap):
     def build(job):
-        loss, shapes, sizes = model(job)
-        weights, numbers = [], job.weights()
-        for shape in shapes:
-            weights.append(tf.Variable(numbers[:math.prod(shape)].reshape(shape)))
-            numbers = numbers[math.prod(shape):]
-        assert not numbers.size, numbers.size
-        batches = [tuple(map(tf.constant, pair)) for pair in job.batches(*sizes)]
+        loss = model(job)
+        weights = [tf.Variable(part) for part in job.weights()]
+        batches = [tuple(map(tf.constant, pair)) for pair in job.batches()]
 
         def gradient(tokens, targets):
             with tf.GradientTape() as tape:
