@@ -60,8 +60,10 @@ template <class T, Config C> class Value {
     if constexpr (C.checks) {
       const T now = tape.valueAt(handle_.index);
       if (isComputed_ && std::memcmp(&now, &number_, sizeof now) != 0)
-        fail("node %u was computed anew by a replay: its old handle cannot be used in a new operator",
-             handle_.index);
+        fail(
+            "node %u got another number by a replay or a load: its old handle cannot be used in a new "
+            "operator",
+            handle_.index);
     }
     return isComputed_ ? number_ : tape.valueAt(handle_.index);
   }

@@ -38,6 +38,36 @@ struct SaveOptions {
   bool isDurable = true;
 };
 
+namespace detail {
+
+/// Writes everything; answers 0 or the system's error.
+inline int writeAll(int file, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file, bytes.data(), bytes.size());
+    if (written > 0)
+      bytes = bytes.subspan(static_cast<std::size_t>(written));
+    else if (written == 0 || errno != EINTR)
+      return written == 0 ? EIO : errno;
+  }
+  return 0;
+}
+
+/// What to do about an error of the system.
+inline const char* adviceFor(int error) {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT: return ", make room there";
+    case EACCES:
+    case EPERM:
+    case EROFS: return ", choose another folder or change its permissions";
+    case ENOENT:
+    case ENOTDIR: return ", is the path right?";
+    default: return "";
+  }
+}
+
+}  // namespace detail
+
 /// One save: write as often as you like, then commit. Without commit nothing happens to the file.
 class AtomicFile {
  public:
@@ -53,13 +83,7 @@ class AtomicFile {
 
   void write(std::span<const std::byte> bytes) {
     checkOpen();
-    while (!bytes.empty()) {
-      const ssize_t written = ::write(file_, bytes.data(), bytes.size());
-      if (written > 0)
-        bytes = bytes.subspan(static_cast<std::size_t>(written));
-      else if (written == 0 || errno != EINTR)
-        giveUp("writing failed", written == 0 ? EIO : errno);
-    }
+    if (const int error = detail::writeAll(file_, bytes); error != 0) giveUp("writing failed", error);
   }
 
   /// The file now holds what was written.
@@ -193,19 +217,7 @@ class AtomicFile {
     // Before fail and not in the destructor: without exceptions no destructor runs.
     discard();
     fail("cannot save '%s': %s (%s)%s; nothing was changed", shown(path_).c_str(), what,
-         std::strerror(reason), advice(reason));
-  }
-  static const char* advice(int reason) {
-    switch (reason) {
-      case ENOSPC:
-      case EDQUOT: return ", make room there";
-      case EACCES:
-      case EPERM:
-      case EROFS: return ", choose another folder or change its permissions";
-      case ENOENT:
-      case ENOTDIR: return ", is the path right?";
-      default: return "";
-    }
+         std::strerror(reason), detail::adviceFor(reason));
   }
 
   std::string path_, name_, prefix_, temporary_;
