@@ -7,9 +7,12 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "child.hpp"
 #include "peers.hpp"
 
 namespace bench {
@@ -70,6 +73,34 @@ class InstructionCounter {
   int file_;
 };
 
+/// Instructions of a program by valgrind's count; 0 without valgrind, or if it does not know this processor's.
+double instructionsByValgrind(const std::string& calls) {
+  const std::string errors =
+      (std::filesystem::temp_directory_path() / ("burtorch-valgrind-" + std::to_string(getpid()))).string();
+  const int code =
+      Child({"valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null",
+             std::string(BENCH_PROGRAMS) + "/gradients", calls},
+            errors)
+          .finish();
+  std::ifstream file(errors);
+  double count = 0;
+  for (std::string line; std::getline(file, line);)
+    if (const std::size_t at = line.find("I   refs:"); at != std::string::npos && code == 0) {
+      std::string digits;
+      for (const char c : line.substr(at))
+        if (c >= '0' && c <= '9') digits += c;
+      count = std::atof(digits.c_str());
+    }
+  std::remove(errors.c_str());
+  return count;
+}
+
+/// Of one gradient of the small graph, eager; the start of the program cancels.
+double instructionsPerGradient() {
+  const double few = instructionsByValgrind("1000"), many = instructionsByValgrind("3000");
+  return few > 0 && many > few ? (many - few) / 2000 : 0;
+}
+
 }  // namespace
 
 std::vector<Row> spent(const Options& options, const Trial& trial, const std::vector<Contestant>& locals) {
@@ -104,6 +135,15 @@ std::vector<Row> spent(const Options& options, const Trial& trial, const std::ve
   Trial named = trial;
   named.experiment = "energy";
   peers.finish(rows, named);
+  for (Row& row : rows) {
+    const bool isCounted = !row.extra.empty() && row.extra.back().first == "instructions_per_gradient";
+    if (row.system != "burtorch" || row.mode != "eager" || isCounted) continue;
+    if (const double count = instructionsPerGradient(); count > 0)
+      row.extra.push_back({"instructions_per_gradient", count});
+    else
+      std::fprintf(stderr,
+                   "energy: instructions are not measured: no counters in this machine, no valgrind\n");
+  }
   if (joules() < 0)
     std::fprintf(stderr,
                  "energy: not measured, this machine does not count it; processor seconds stand for it\n");

@@ -83,7 +83,29 @@ void addLimit(std::vector<Contestant>& contestants, const std::vector<float>& we
 void addLimit(std::vector<Contestant>&, const std::vector<float>&, const Batches&, const Figures&) {}
 #endif
 
+Trial trialOf(const GptConfig& config, const std::vector<float>& weights, const Batches& batches) {
+  const double flops = flopsOf(config, batches.batch);
+  return {.experiment = "gpt",
+          .iterations = iterationsFor(flops, batches),
+          .answers = answersOf<Gpt<double>>(config, weights, batches),
+          .unit = {"limit", "plain"},
+          .dtype = "fp32",
+          .tolerance = 1e-4,
+          .flops = flops,
+          .bytes = 2 * sizeof(float) * static_cast<double>(weights.size()),
+          .peers = {settingsOf(config, batches.batch),
+                    weights,
+                    fileOf(batches),
+                    {{"batch", static_cast<double>(batches.batch)}}}};
+}
+
 }  // namespace
+
+Trial gptTrial(const Options&, std::size_t batch) {
+  const GptConfig config;
+  const auto weights = randomWeights<Gpt<float>>(config);
+  return trialOf(config, weights, randomBatches(config, weights, batch));
+}
 
 std::vector<Row> gpt(const Options& options) {
   const GptConfig config = configFrom(options);
@@ -101,16 +123,8 @@ std::vector<Row> gpt(const Options& options) {
     if (isPaperShape(config)) addLimit(contestants, weights, batches, params);
     contestants.push_back(ours<Gpt<float>>("tiles", config, weights, batches, 0, params));
     if (batch == 64) contestants.push_back(ours<Gpt<float>>("tile1", config, weights, batches, 1, params));
-    const double flops = flopsOf(config, batch);
-    const Trial trial{.experiment = "gpt",
-                      .iterations = iterationsFor(flops, batches),
-                      .answers = answersOf<Gpt<double>>(config, weights, batches),
-                      .unit = {"limit", "plain"},
-                      .dtype = "fp32",
-                      .tolerance = 1e-4,
-                      .flops = flops,
-                      .peers = {settingsOf(config, batch), weights, fileOf(batches), params}};
-    for (Row& row : compare(options, trial, contestants)) rows.push_back(std::move(row));
+    for (Row& row : compare(options, trialOf(config, weights, batches), contestants))
+      rows.push_back(std::move(row));
   }
   return rows;
 }
@@ -122,13 +136,8 @@ std::vector<Row> gptGrowth(const Options& options) {
     const Batches batches = randomBatches(config, weights, batch);
     const Figures params = {{"parameters", static_cast<double>(weights.size())},
                             {"batch", static_cast<double>(batch)}};
-    const double flops = flopsOf(config, batch);
-    const Trial trial{.experiment = "scale",
-                      .iterations = iterationsFor(flops, batches),
-                      .answers = answersOf<Gpt<double>>(config, weights, batches),
-                      .dtype = "fp32",
-                      .tolerance = 1e-4,
-                      .flops = flops};
+    Trial trial = trialOf(config, weights, batches);
+    trial.experiment = "scale";
     Options few = options;
     few.repeats = fewestRepeats;
     for (Row& row : compare(few, trial, {ours<Gpt<float>>(mode, config, weights, batches, 0, params)}))

@@ -254,6 +254,7 @@ template <class Graph> std::vector<Row> compareGraph(const Options& options) {
 
 }  // namespace
 
+Trial tinyTrial(const Options& options) { return trialOf<Tiny>(options); }
 std::vector<Row> tiny(const Options& options) { return compareGraph<Tiny>(options); }
 std::vector<Row> small(const Options& options) { return compareGraph<Small>(options); }
 std::vector<Row> energy(const Options& options) {

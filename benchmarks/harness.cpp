@@ -12,6 +12,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "limits/bandwidth.hpp"
 #include "limits/fma_peak.hpp"
 #include "peers.hpp"
 
@@ -59,8 +60,10 @@ std::string quoted(const std::string& text) {
 std::string asJson(const Row& row) {
   const auto fields = [&](const auto& list) {
     std::string text;
-    for (const auto& [name, value] : list)
-      text += (text.empty() ? "" : ",") + quoted(name) + ":" + number(value);
+    for (const auto& [name, value] : list) {
+      if (!text.empty()) text += ',';
+      text += quoted(name) + ":" + number(value);
+    }
     return text;
   };
   const auto orNull = [&](double x) { return row.isOk() && x > 0 ? number(x) : "null"; };
@@ -126,8 +129,10 @@ Row judged(const Trial& trial, const Contestant& contestant, long& calls) {
   Row row{.experiment = trial.experiment,
           .system = contestant.system,
           .mode = contestant.mode,
-          .dtype = contestant.dtype.empty() ? trial.dtype : contestant.dtype};
+          .dtype = contestant.dtype.empty() ? trial.dtype : contestant.dtype,
+          .work = trial.work};
   row.params = contestant.params;
+  row.extra = contestant.extra;
   row.version = contestant.version;
   row.initMs = contestant.initMs;
   for (calls = 1;; calls = std::min(2 * calls, trial.iterations)) {
@@ -192,7 +197,12 @@ std::vector<Row> compare(const Options& options, const Trial& trial, const std::
 
   std::vector<std::vector<double>> times(contestants.size());
   std::vector<double> spent(contestants.size());
-  double peak = 0;
+  double peak = 0, bandwidth = 0;
+  // Not between the turns: it empties the caches.
+  const auto measureBandwidth = [&] {
+    for (int i = 0; i < 3 && trial.bytes > 0; ++i) bandwidth = std::max(bandwidth, limits::bandwidth());
+  };
+  measureBandwidth();
   for (int repeat = 0; repeat < options.repeats; ++repeat) {
     if (trial.flops > 0) peak = std::max(peak, limits::fmaPeak());
     for (std::size_t i = 0; i < contestants.size(); ++i) {
@@ -202,6 +212,7 @@ std::vector<Row> compare(const Options& options, const Trial& trial, const std::
       times[i].push_back(ns / static_cast<double>(calls[i]));
     }
   }
+  measureBandwidth();
   double limit = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!rows[i].isOk()) continue;
@@ -210,6 +221,9 @@ std::vector<Row> compare(const Options& options, const Trial& trial, const std::
     if (trial.flops > 0) rows[i].extra.push_back({"gflops", trial.flops / rows[i].nsMin});
     if (trial.flops > 0 && peak > 0)
       rows[i].extra.push_back({"peak_share", trial.flops / rows[i].nsMin / peak});
+    if (bandwidth > 0) rows[i].extra.push_back({"bandwidth_share", trial.bytes / rows[i].nsMin / bandwidth});
+    if (rows[i].system == "limit" && peak > 0) rows[i].extra.push_back({"peak_gflops", peak});
+    if (rows[i].system == "limit" && bandwidth > 0) rows[i].extra.push_back({"bandwidth_gbs", bandwidth});
   }
   for (Row& row : rows) row.ratioToLimit = limit > 0 ? row.nsMin / limit : 0;
   peers.finish(rows, trial);

@@ -62,8 +62,9 @@ struct Contestant {
       {};                  // what the last run took by the contestant's own clock; else ours is read
   std::string dtype = "";  // if it is not the trial's
   std::string version = "";
-  double initMs = 0;  // of building it and its first call; else the first call is timed
-  pid_t process = 0;  // where it runs; 0: here
+  double initMs = 0;   // of building it and its first call; else the first call is timed
+  pid_t process = 0;   // where it runs; 0: here
+  Figures extra = {};  // further figures of its row
 };
 
 /// What is right for one batch.
@@ -86,9 +87,11 @@ struct Trial {
   long iterations;                                // per repeat; a multiple of the number of batches
   std::vector<Answer> answers;                    // one for each batch
   std::pair<std::string, std::string> unit = {};  // system and mode of the row that is the limit
-  std::string dtype = "fp64";
+  std::string dtype = "fp64", work = "gradient";
   double tolerance = 1e-9;  // relative to the largest entry of a gradient
   double flops = 0;  // of a unit of work; above 0, rate and share of the peak become figures of each row
+  double bytes =
+      0;  // that a unit of work must move at least: weights once, gradients once; their share of the bandwidth
   PeerJob peers = {};
 };
 
@@ -120,6 +123,11 @@ std::vector<Row> compile(const Options&);
 std::vector<Row> gpt(const Options&);
 std::vector<Row> gptGrowth(const Options&);  // rows of scale
 std::vector<Row> mlp(const Options&);
+/// What memory gives to other systems: the tiny graph, the mini GPT, the character MLP.
+Trial tinyTrial(const Options&);
+Trial gptTrial(const Options&, std::size_t batch);
+Trial mlpTrial(const Options&, std::size_t batch, std::size_t hidden);
+std::vector<Row> saveload(const Options&);
 
 /// Keeps a number alive and hides where it comes from, so that nothing folds and nothing is dropped.
 [[gnu::always_inline]] inline void launder(double& x) { asm volatile("" : "+x"(x)::"memory"); }

@@ -1,12 +1,14 @@
 // Start-up and memory of whole processes: an empty C++ program, one gradient of the tiny graph, and training programs of the
-// mini GPT and the character MLP, whose memory is compared with what their numbers take.
+// mini GPT and the character MLP, whose memory is compared with what their numbers take. Other systems have a process for each
+// of their modes, which computes one gradient of the same and takes no step: from the start of the program, imports and
+// compilation included.
 #include <time.h>
 
 #include <cstdlib>
 #include <string>
 
 #include "child.hpp"
-#include "harness.hpp"
+#include "peers.hpp"
 
 namespace bench {
 namespace {
@@ -40,26 +42,44 @@ Start start(const std::vector<std::string>& command) {
 /// What a training program may take: this much for being a program, and its numbers with some air.
 double allowedKb(double bytesNeeded) { return 1.5 * 1024 + 1.3 * bytesNeeded / 1024; }
 
+void addPeers(const Options& options, const Trial& trial, std::vector<Row>& rows) {
+  for (const PeerStart& start : startPeers(options, trial)) {
+    Row row{.experiment = "memory",
+            .system = start.system,
+            .mode = start.mode,
+            .dtype = start.dtype,
+            .work = trial.experiment + " process"};
+    row.params = trial.peers.params;
+    row.failure = start.failure;
+    row.version = start.version;
+    row.memory = start.memory;
+    row.nsMin = row.nsMedian = start.ns;
+    row.extra = {{"peak_resident_kb", static_cast<double>(start.memory.vmHwm)}};
+    rows.push_back(row);
+  }
+}
+
 }  // namespace
 
 std::vector<Row> memory(const Options& options) {
   struct Case {
     const char *program, *data;
     int batch, tile;  // 0: not a training program; tile 0: the fastest
+    const char* work = "process";
   };
   const Case cases[] = {
       {"empty", "", 0, 0},
-      {"first_gradient", "", 0, 0},
-      {"train_gpt", BENCH_DATA "/scenes.txt", 1, 1},
-      {"train_gpt", BENCH_DATA "/scenes.txt", 64, 1},
-      {"train_gpt", BENCH_DATA "/scenes.txt", 64, 0},
-      {"train_mlp", BENCH_DATA "/names.txt", 1, 1},
-      {"train_mlp", BENCH_DATA "/names.txt", 64, 1},
-      {"train_mlp", BENCH_DATA "/names.txt", 64, 0},
+      {"first_gradient", "", 0, 0, "tiny process"},
+      {"train_gpt", BENCH_DATA "/scenes.txt", 1, 1, "gpt process"},
+      {"train_gpt", BENCH_DATA "/scenes.txt", 64, 1, "gpt process"},
+      {"train_gpt", BENCH_DATA "/scenes.txt", 64, 0, "gpt process"},
+      {"train_mlp", BENCH_DATA "/names.txt", 1, 1, "mlp process"},
+      {"train_mlp", BENCH_DATA "/names.txt", 64, 1, "mlp process"},
+      {"train_mlp", BENCH_DATA "/names.txt", 64, 0, "mlp process"},
   };
   std::vector<Row> rows;
   for (const Case& one : cases) {
-    Row row{.experiment = "memory", .system = "burtorch", .mode = one.program, .work = "process"};
+    Row row{.experiment = "memory", .system = "burtorch", .mode = one.program, .work = one.work};
     if (one.batch > 0)
       row.params = {{"batch", static_cast<double>(one.batch)}, {"tile", static_cast<double>(one.tile)}};
     std::vector<std::string> command{std::string(BENCH_PROGRAMS) + "/" + one.program};
@@ -78,6 +98,10 @@ std::vector<Row> memory(const Options& options) {
     if (needed > 0) row.extra.push_back({"allowed_kb", allowedKb(needed)});
     rows.push_back(row);
   }
+  addPeers(options, tinyTrial(options), rows);
+  addPeers(options, gptTrial(options, 1), rows);
+  if (!options.isQuick) addPeers(options, gptTrial(options, 64), rows);
+  if (!options.isQuick) addPeers(options, mlpTrial(options, 1, 1024), rows);
   return rows;
 }
 

@@ -98,30 +98,75 @@ void addRatioToShared(std::vector<Row>& rows) {
     if (row.isOk()) row.extra.push_back({"ratio_to_shared", row.nsMin / limit});
 }
 
+/// The work of everybody who predicts one character per sample.
+Trial trialOf(const CharMlpConfig& config, const std::vector<float>& weights, const Batches& batches) {
+  const auto batch = static_cast<double>(batches.batch), hidden = static_cast<double>(config.hidden);
+  const double flops =
+      3 * 2 * batch * hidden * static_cast<double>(config.context * config.embedding + config.vocabulary);
+  const Figures params = {{"batch", batch}, {"hidden", hidden}};
+  return {.experiment = "mlp",
+          .iterations = iterationsFor(flops, batches),
+          .answers = answersOf<CharMlp<double>>(config, weights, batches),
+          .unit = {"limit", "plain"},
+          .dtype = "fp32",
+          .tolerance = 1e-4,
+          .flops = flops,
+          .bytes = 2 * sizeof(float) * static_cast<double>(weights.size()),
+          .peers = {params, weights, fileOf(batches), params}};
+}
+
+/// The paper's form of PyTorch's MLP: every sample asks for all its 16 predictions, of contexts that begin to fill. So a batch is
+/// one of 16 times as many samples; the peer gets the contexts that all of these are cut from.
+Batches withEveryPrefix(const Batches& whole) {
+  Batches all{whole.count, whole.batch * whole.tokensEach, whole.tokensEach, 1, {}, {}};
+  for (std::size_t sample = 0; sample < whole.size(); ++sample) {
+    const int* tokens = whole.tokens.data() + sample * whole.tokensEach;
+    for (std::size_t known = 1; known <= whole.tokensEach; ++known) {
+      all.tokens.insert(all.tokens.end(), whole.tokensEach - known, 0);
+      all.tokens.insert(all.tokens.end(), tokens, tokens + known);
+      all.targets.push_back(known < whole.tokensEach ? tokens[known] : whole.targets[sample]);
+    }
+  }
+  return all;
+}
+
+/// That form beside ours on the same work.
+std::vector<Row> comparePaperForm(const Options& options, std::size_t hidden, const Batches& whole) {
+  const CharMlpConfig config{.hidden = hidden};
+  const auto weights = randomWeights<CharMlp<float>>(config);
+  const Batches batches = withEveryPrefix(whole);
+  Trial trial = trialOf(config, weights, batches);
+  const Figures params = {{"batch", static_cast<double>(whole.batch)},
+                          {"hidden", static_cast<double>(hidden)},
+                          {"predictions", static_cast<double>(whole.tokensEach)}};
+  trial.unit = {};
+  trial.peers = {params, weights, fileOf(whole), params};
+  Options few = options;
+  few.peers.clear();
+  for (const std::string& peer : options.peers)
+    if (peer == "pytorch") few.peers.push_back(peer);
+  return compare(few, trial, {ours<CharMlp<float>>("tiles", config, weights, batches, 0, params)});
+}
+
 std::vector<Row> compareSize(const Options& options, std::size_t hidden, const Batches& batches) {
   const CharMlpConfig config{.hidden = hidden};
   const auto weights = randomWeights<CharMlp<float>>(config);
-  const auto batch = static_cast<double>(batches.batch), e = static_cast<double>(hidden);
-  const Figures params = {{"batch", batch}, {"hidden", e}};
+  const Trial trial = trialOf(config, weights, batches);
+  const Figures& params = trial.peers.params;
   std::vector<Contestant> contestants;
   addLimits(contestants, weights, hidden, batches, params);
   contestants.push_back(ours<CharMlp<float>>("tiles", config, weights, batches, 0, params));
-  const double flops =
-      3 * 2 * batch * e * static_cast<double>(config.context * config.embedding + config.vocabulary);
-  const Trial trial{.experiment = "mlp",
-                    .iterations = iterationsFor(flops, batches),
-                    .answers = answersOf<CharMlp<double>>(config, weights, batches),
-                    .unit = {"limit", "plain"},
-                    .dtype = "fp32",
-                    .tolerance = 1e-4,
-                    .flops = flops,
-                    .peers = {params, weights, fileOf(batches), params}};
   std::vector<Row> rows = compare(options, trial, contestants);
   addRatioToShared(rows);
   return rows;
 }
 
 }  // namespace
+
+Trial mlpTrial(const Options& options, std::size_t batch, std::size_t hidden) {
+  const CharMlpConfig config{.hidden = hidden};
+  return trialOf(config, randomWeights<CharMlp<float>>(config), batchesOf(readNames(options), batch));
+}
 
 std::vector<Row> mlp(const Options& options) {
   if (!BENCH_HAS_LIMITS) std::fprintf(stderr, "mlp: no limit rows, they need AVX2 and FMA\n");
@@ -133,6 +178,9 @@ std::vector<Row> mlp(const Options& options) {
                  pairsPerBatch(batches), batch * batches.tokensEach);
     for (const std::size_t hidden : hiddenSizes)
       for (Row& row : compareSize(options, hidden, batches)) rows.push_back(std::move(row));
+    for (const std::size_t hidden : hiddenSizes)
+      if (!options.isQuick)
+        for (Row& row : comparePaperForm(options, hidden, batches)) rows.push_back(std::move(row));
   }
   return rows;
 }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -74,14 +75,16 @@ void setEnvironment() {
 
 struct PeerMode {
   std::string name, dtype;
-  double initMs;
+  double initMs = 0;
+  Figures figures = {};
 };
 
 /// A peer that runs, and what it said of itself.
 class PeerProcess {
  public:
+  /// `extra` are further arguments.
   PeerProcess(const Kind& kind, const std::string& experiment, const fs::path& folder,
-              const Figures& settings)
+              const Figures& settings, const std::vector<std::string>& extra = {})
       : name_(kind.name), folder_(folder) {
     std::vector<std::string> command = commandOf(kind);
     if (!kind.isPython && !fs::exists(command[0])) {
@@ -95,6 +98,7 @@ class PeerProcess {
       text << setting << '=' << value;
       command.push_back(text.str());
     }
+    command.insert(command.end(), extra.begin(), extra.end());
     child_.emplace(command, (folder / "errors.txt").string());
     listen();
   }
@@ -128,6 +132,9 @@ class PeerProcess {
       if (word == "mode") {
         PeerMode mode;
         words >> mode.name >> mode.dtype >> mode.initMs;
+        for (std::string figure; words >> figure;)
+          if (const std::size_t at = figure.find('='); at != std::string::npos)
+            mode.figures.push_back({figure.substr(0, at), std::atof(figure.c_str() + at + 1)});
         modes_.push_back(mode);
       } else if (word == "failed") {
         std::string mode, why;
@@ -168,21 +175,36 @@ const std::vector<std::string>& knownPeers() {
   return names;
 }
 
-Peers::Peers(const Options& options, const std::string& experiment, const PeerJob& job)
-    : folder_((fs::temp_directory_path() / ("burtorch-bench-" + std::to_string(getpid()))).string()),
-      params_(job.params) {
+namespace {
+
+fs::path temporaryFolder() {
+  return fs::temp_directory_path() / ("burtorch-bench-" + std::to_string(getpid()));
+}
+
+/// Calls use(kind, folder) for each peer that the options name; the folder holds what the job gives it.
+template <class Use>
+void forEachPeer(const Options& options, const std::string& experiment, const PeerJob& job, Use use) {
   if (options.peers.empty()) return;
   setEnvironment();
   for (const Kind& kind : kinds) {
     if (std::find(options.peers.begin(), options.peers.end(), kind.name) == options.peers.end()) continue;
     if (isatty(STDERR_FILENO)) std::fprintf(stderr, "\r\033[K%s: starting %s", experiment.c_str(), kind.name);
-    const fs::path folder = fs::path(folder_) / kind.name;
+    const fs::path folder = temporaryFolder() / kind.name;
     fs::create_directories(folder);
     writeNumbers(folder / "weights.bin", job.weights);
     writeNumbers(folder / "batches.bin", job.batches);
-    processes_.push_back(std::make_shared<PeerProcess>(kind, experiment, folder, job.settings));
+    use(kind, folder);
   }
   if (isatty(STDERR_FILENO)) std::fprintf(stderr, "\r\033[K");
+}
+
+}  // namespace
+
+Peers::Peers(const Options& options, const std::string& experiment, const PeerJob& job)
+    : folder_(temporaryFolder().string()), params_(job.params) {
+  forEachPeer(options, experiment, job, [&](const Kind& kind, const fs::path& folder) {
+    processes_.push_back(std::make_shared<PeerProcess>(kind, experiment, folder, job.settings));
+  });
 }
 
 Peers::~Peers() {
@@ -207,14 +229,19 @@ std::vector<Contestant> Peers::contestants() const {
            .dtype = mode.dtype,
            .version = process->version(),
            .initMs = mode.initMs,
-           .process = process->id()});
+           .process = process->id(),
+           .extra = mode.figures});
     }
   return list;
 }
 
 void Peers::finish(std::vector<Row>& rows, const Trial& trial) const {
   const auto add = [&](const std::string& system, const std::string& mode, const std::string& why) {
-    Row row{.experiment = trial.experiment, .system = system, .mode = mode, .dtype = trial.dtype};
+    Row row{.experiment = trial.experiment,
+            .system = system,
+            .mode = mode,
+            .dtype = trial.dtype,
+            .work = trial.work};
     row.params = params_;
     row.failure = why;
     rows.push_back(row);
@@ -228,6 +255,41 @@ void Peers::finish(std::vector<Row>& rows, const Trial& trial) const {
     for (const auto& [mode, why] : process->failedModes()) add(process->name(), mode, "failed: " + why);
     if (process->modes().empty() && !process->failure().empty()) add(process->name(), "", process->failure());
   }
+}
+
+std::vector<PeerStart> startPeers(const Options& options, const Trial& trial) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<PeerStart> starts;
+  forEachPeer(options, trial.experiment, trial.peers, [&](const Kind& kind, const fs::path& folder) {
+    const PeerProcess list(kind, trial.experiment, folder, trial.peers.settings, {"list=1"});
+    if (!list.failure().empty())
+      starts.push_back(
+          {.system = kind.name, .mode = "", .dtype = trial.dtype, .version = "", .failure = list.failure()});
+    for (const PeerMode& mode : list.modes()) {
+      PeerStart start{kind.name, mode.name, mode.dtype, list.version(), "", 0, {}};
+      const auto begin = Clock::now();
+      auto process = std::make_shared<PeerProcess>(kind, trial.experiment, folder, trial.peers.settings,
+                                                   std::vector<std::string>{"only=" + mode.name});
+      start.ns = std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
+      start.memory = process->memory();
+      const Contestant contestant{.system = kind.name,
+                                  .mode = mode.name,
+                                  .run = {},
+                                  .gradient = [&] { return process->gradient(mode.name); },
+                                  .loss = [&] { return process->loss(mode.name); },
+                                  .dtype = mode.dtype};
+      if (!process->failure().empty())
+        start.failure = process->failure();
+      else if (!process->failedModes().empty())
+        start.failure = "failed: " + process->failedModes()[0].second;
+      else if (!isRight(contestant, trial, 0))
+        start.failure = "wrong gradient";
+      starts.push_back(start);
+    }
+  });
+  std::error_code ignored;
+  fs::remove_all(temporaryFolder(), ignored);
+  return starts;
 }
 
 }  // namespace bench

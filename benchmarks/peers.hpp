@@ -2,9 +2,10 @@
 // same numbers in files, takes part in the same turns, and its gradient is judged like everybody's.
 //
 // The conversation, in lines. The peer is started with the name of the experiment, a folder and the job's settings
-// (name=number), and says what it is and what it can do:
+// (name=number; only=MODE: no other mode; list=1: name the modes, build none), and says what it is and what it can do:
 //   version TEXT
-//   mode NAME fp32|fp64 INIT_MS    a way to compute the gradient, and what building it and its first call took
+//   mode NAME fp32|fp64 INIT_MS [FIGURE=NUMBER]...
+//                                  a way to compute the gradient, what building it and its first call took, other figures
 //   failed NAME TEXT               a way that did not work, and why
 //   ready
 // Then it answers, until its input ends:
@@ -42,5 +43,14 @@ class Peers {
   Figures params_;
   std::vector<std::shared_ptr<PeerProcess>> processes_;
 };
+
+/// A process with one mode of one peer and nothing else in it, from its start to its first gradient.
+struct PeerStart {
+  std::string system, mode, dtype, version, failure;
+  double ns = 0;
+  Memory memory = {};
+};
+/// Every mode of every peer that the options name, one after the other.
+std::vector<PeerStart> startPeers(const Options& options, const Trial& trial);
 
 }  // namespace bench

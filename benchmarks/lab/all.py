@@ -13,8 +13,8 @@ import subprocess
 import sys
 import time
 
-EXPERIMENTS = ("tiny", "small", "moons", "mlp", "gpt", "memory", "compile", "scale", "energy")
-WITH_PEERS = ("tiny", "small", "mlp", "gpt", "energy")
+EXPERIMENTS = ("tiny", "small", "saveload", "moons", "mlp", "gpt", "memory", "compile", "scale", "energy")
+WITHOUT_PEERS = ("moons", "compile", "scale")
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -63,7 +63,7 @@ def main():
     for i, name in enumerate(chosen, 1):
         started = time.monotonic()
         print(f"== [{i}/{len(chosen)}] {name}", flush=True)
-        own = flags if name in WITH_PEERS else flags[2:]
+        own = flags[2:] if name in WITHOUT_PEERS else flags
         code = subprocess.run([options.program, name, *own, "--json", part]).returncode
         if code != 0:
             failed.append(name)

@@ -18,6 +18,14 @@ class Chart:
 
 
 @dataclass
+class Growth:
+    """Lines on logarithmic axes: {label: [(x, nanoseconds)]}."""
+    title: str
+    x: str
+    lines: dict
+
+
+@dataclass
 class Section:
     title: str
     text: str = ""
@@ -76,7 +84,7 @@ def grid(results, experiment, param, title, text, printed, figures, **fixed):
     rows = results.of(experiment, **fixed)
     if not rows:
         return None
-    values = sorted({row.param(param) for row in rows})
+    values = sorted({row.param(param) for row in rows} - {None})
     at = {(row["system"], row["mode"], row.param(param)): row for row in rows}
     names = list(dict.fromkeys((row["system"], row["mode"]) for row in rows))
     timed = [name for name in names if any(row.ns for row in rows if (row["system"], row["mode"]) == name)]
@@ -104,17 +112,53 @@ def grid(results, experiment, param, title, text, printed, figures, **fixed):
     for value in (values[0], values[-1]):
         chosen = sorted((row for row in rows if row.param(param) == value and row.ns), key=lambda row: row.ns)
         charts.append(Chart(f"{param} {value:g}, one gradient, logarithmic", [(row.name, row.ns, row["system"]) for row in chosen]))
+    charts.append(growth(f"one gradient by {param}", param, rows))
     without = sorted({f"{row.name} ({failed(row)})" for row in rows if (row["system"], row["mode"]) not in timed})
     note = f" No times: {', '.join(without)}." if without else ""
     return Section(title, text + note, tables, charts)
 
 
-def plain(results, experiment, title, text, columns, modes=None):
-    """Rows with their own figures: {head: row -> text}."""
+def growth(title, param, rows, name=lambda row: row.name):
+    lines = {}
+    for row in rows:
+        if row.ns and row.param(param):
+            lines.setdefault(name(row), []).append((row.param(param), row.ns))
+    return Growth(title, param, {label: sorted(points) for label, points in lines.items() if len(points) > 1})
+
+
+def plain(results, experiment, title, text, columns, modes=None, by=()):
+    """Rows with their own figures: {head: row -> text}. `by`: (mode, parameter) that lines are drawn for."""
     rows = [row for row in results.of(experiment) if modes is None or row["mode"] in modes]
     if not rows:
         return None
-    return Section(title, text, [(list(columns), [[show(row) for show in columns.values()] for row in rows])])
+    charts = [growth(f"one {rows[0]['work']} by {param}", param, [row for row in rows if row["mode"] == mode]) for mode, param in by]
+    return Section(title, text, [(list(columns), [[show(row) for show in columns.values()] for row in rows])], charts)
+
+
+def saveload(results):
+    """Table 4: both ways in one line."""
+    rows = results.of("saveload", megabytes=None)
+    if not rows:
+        return None
+    printed, figures = next(iter(paper.SAVELOAD.items()))
+    head = ["system", "mode", "version", "save", "x loop", "load", "x loop", "bytes", f"{printed}: save, s per 5,000", "load, s per 5,000", "bytes"]
+    lines = []
+    for name in dict.fromkeys((row["system"], row["mode"]) for row in rows):
+        both = {row["work"]: row for row in rows if (row["system"], row["mode"]) == name}
+        line = [*name, next((row["version"] for row in both.values() if name[0] not in (OURS, "limit")), "")]
+        for work in ("save", "load"):
+            row = both.get(work)
+            line += ["", ""] if row is None else [duration(row.ns), times(row["ratio_to_limit"])] if row.ns else [failed(row), ""]
+        line.append(next((f"{row['file_bytes']:.0f}" for row in both.values() if row.get("file_bytes")), ""))
+        lines.append(line + [f"{x:g}" for x in figures[1].get(name, ())] + [""] * (0 if name in figures[1] else 3))
+    tables = [(head, lines)]
+    if large := results.of("saveload", megabytes=100):
+        tables.append((["system", "mode", "100 MB", "x cp"], [
+            [row["system"], row["mode"], duration(row.ns) if row.ns else failed(row), over_limit(row)] for row in large]))
+    return Section("Saving and loading (Table 4: seven numbers of the small graph)",
+                   "The limit is the system's open, write or read, close. Ours: `raw` writes in place, `atomic` replaces the file as a whole, "
+                   "`durable` (the default) has it on the disk too. 100 MB: a safetensors file into the parameters of a model, beside `cp`.",
+                   tables)
 
 
 def losses(results):
@@ -158,7 +202,8 @@ def energy(results):
     is_measured = any(row.get("joules") is not None for row in rows)
     text = ("200,000 gradients of the small graph, scaled from as many as fit into two seconds. " +
             ("Joules are those of the whole processor package." if is_measured else "Energy: not measured, this machine does not count "
-             "it; processor seconds and instructions (of the first thread) stand for it."))
+             "it; processor seconds and instructions (counted by the processor, or by valgrind for our eager) stand for it; an empty "
+             "cell: not measured."))
     base = next((row for row in ours(rows) if row["mode"] == "eager" and row.get("cpu_seconds")), None)
     head = ["system", "mode", "seconds", "processor seconds", "x our eager", "instructions per gradient"]
     head += ["joules"] if is_measured else []
@@ -183,6 +228,14 @@ def figure(name, show):
 
 def rows_text(name):
     return figure(name, lambda x: f"{x:,.4g}")
+
+
+def percent(name):
+    return figure(name, lambda x: f"{100 * x:.0f} %")
+
+
+def kb(name):
+    return figure(name, lambda x: f"{x:,.0f}" if x else "")
 
 
 over_limit = figure("ratio_to_limit", times)
@@ -210,28 +263,33 @@ def sections(results):
                           "The limit `plain` does all the work of every sample; `shared` does what samples have in common once, as the library "
                           "does. In the paper, PyTorch predicts 16 characters per sample and BurTorch one; here everybody predicts one.",
                           printed, {"x limit plain": over_limit, "x limit shared": figure("ratio_to_shared", times)} if batch > 1
-                          else {"x limit": over_limit}, batch=batch))
+                          else {"x limit": over_limit}, batch=batch, predictions=None))
+        found.append(grid(results, "mlp", "hidden", f"The character MLP with 16 predictions per sample, batch {batch:g}",
+                          "The paper's form of PyTorch's side: every prefix of a context is predicted from. Ours does the same work.",
+                          {}, {}, batch=batch, predictions=16))
     found.append(grid(results, "gpt", "batch", "The mini GPT (46,289 parameters, FP32), by batch",
                       "PyTorch's eager goes head by head, as the paper's baseline; fused has all heads in one product.", paper.GPT,
-                      {"x limit": over_limit, "share of the FMA peak": figure("peak_share", lambda x: f"{100 * x:.0f} %")}))
+                      {"x limit": over_limit, "share of the FMA peak": percent("peak_share"), "share of the memory's bandwidth": percent("bandwidth_share")}))
     found += [
-        plain(results, "memory", "Start and memory of whole processes", "Training programs take ten steps of AdamW.",
-              {"program": lambda r: r["mode"], "batch": lambda r: f"{r.param('batch'):g}" if r.param("batch") else "",
+        plain(results, "memory", "Start and memory of whole processes", "Our training programs take ten steps of AdamW. The others compute "
+              "one gradient and take no step, each mode in a process of its own; the time includes imports and compilation.",
+              {"system": lambda r: r["system"], "mode": lambda r: r["mode"], "work": lambda r: r["work"].replace(" process", ""), "batch": lambda r: f"{r.param('batch'):g}" if r.param("batch") else "",
                "tile": lambda r: {None: "", 0: "fastest"}.get(r.param("tile"), f"{r.param('tile') or 0:g}"),
-               "start to first gradient": lambda r: duration(r.ns), "peak resident, KB": rows_text("vm_hwm_kb"),
-               "private, KB": rows_text("private_dirty_kb"), "1.5 MB + 1.3 x its numbers, KB": rows_text("allowed_kb")}),
+               "start to first gradient": lambda r: duration(r.ns) if r.ns else failed(r), "peak virtual, KB": kb("vm_peak_kb"),
+               "peak resident, KB": kb("vm_hwm_kb"), "private, KB": kb("private_dirty_kb"), "1.5 MB + 1.3 x its numbers, KB": kb("allowed_kb")}),
         plain(results, "compile", "What compile-time graphs cost the compiler", "",
               {"graph": lambda r: r["mode"], "nodes": lambda r: f"{r.param('nodes'):g}", "seconds": rows_text("seconds"),
                "added": rows_text("added_seconds"), "peak MB": rows_text("peak_mb")}),
         plain(results, "scale", "Growth of a graph", "Recording and sweeping, per node.",
               {"nodes": lambda r: f"{r.param('nodes'):,.0f}", "per node": lambda r: duration(r.ns), "bytes per node": rows_text("bytes_per_node")},
-              ["eager"]),
+              ["eager"], [("eager", "nodes")]),
         plain(results, "scale", "Growth of a GPT", "One gradient of GPTs of other widths, and of the mini GPT with other batches.",
               {"parameters": lambda r: f"{r.param('parameters'):,.0f}", "batch": lambda r: f"{r.param('batch'):g}",
                "one gradient": lambda r: duration(r.ns) if r.ns else failed(r),
                "per sample and parameter": lambda r: duration(r.ns / r.param("parameters") / r.param("batch")) if r.ns else "",
-               "share of the FMA peak": figure("peak_share", lambda x: f"{100 * x:.0f} %")},
-              ["gpt-parameters", "gpt-batch"]),
+               "share of the FMA peak": percent("peak_share")},
+              ["gpt-parameters", "gpt-batch"], [("gpt-parameters", "parameters"), ("gpt-batch", "batch")]),
+        saveload(results),
         energy(results),
         losses(results),
     ]

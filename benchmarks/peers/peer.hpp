@@ -1,6 +1,6 @@
 // What the peers in C++ share: the graphs, their job, and the conversation with the harness (benchmarks/peers.hpp tells it).
-// Each peer has its modes: step(a, b) records the graph, sweeps it, and gives value and gradient. The loop around it is here,
-// and its inputs and outputs are laundered as ours are (benchmarks/graphs.cpp).
+// Each peer has its modes: for the graphs, step(a, b) records the graph, sweeps it, and gives value and gradient. The loop
+// around it is here, and its inputs and outputs are laundered as ours are (benchmarks/graphs.cpp).
 #pragma once
 
 #include <chrono>
@@ -10,6 +10,7 @@
 #include <functional>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -51,36 +52,51 @@ struct Small {
 struct Job {
   std::string experiment, folder;
   std::map<std::string, double> settings;
+  std::string only;  // a mode; empty: all
+  bool isList = false;
 };
 
 /// As the harness does: keeps a number alive and hides where it comes from.
 [[gnu::always_inline]] inline void launder(double& x) { asm volatile("" : "+x"(x)::"memory"); }
 
-/// The work, `calls` times over; gives the last gradient.
-using Run = std::function<Gradient(double a, double b, long calls)>;
+struct Answer {
+  double value = 0;
+  std::vector<double> gradient = {};
+};
+
+/// A mode at work: `run` does the work so many times, `answer` is what it found last, `figures` are name=number.
+struct Running {
+  std::function<void(long calls)> run;
+  std::function<Answer()> answer;
+  std::string figures = {};
+};
 
 struct Mode {
   std::string name;
-  std::function<Run(const Job&)> build;
+  std::function<Running(const Job&)> build;
 };
 
 /// build(job) gives step(a, b). The loop is compiled together with the step: a call through a pointer would be a
 /// noticeable part of the fastest ones.
 template <class Build> Mode mode(std::string name, Build build) {
-  return {std::move(name), [build](const Job& job) -> Run {
-            return [step = build(job)](double a, double b, long calls) mutable {
+  return {std::move(name), [build](const Job& job) -> Running {
+            auto last = std::make_shared<Gradient>();
+            const auto run = [step = build(job), last, a0 = job.settings.at("a"),
+                              b0 = job.settings.at("b")](long calls) mutable {
+              double a = a0, b = b0;
               Gradient found{};
               for (long i = 0; i < calls; ++i) {
                 launder(a), launder(b);
                 found = step(a, b);
                 launder(found.value), launder(found.a), launder(found.b);
               }
-              return found;
+              *last = found;
             };
+            return {run, [last] { return Answer{last->value, {last->a, last->b}}; }};
           }};
 }
 
-/// The modes of the two graphs; a peer answers "ready" alone to any other experiment.
+/// The modes of each experiment; a peer answers "ready" alone to any other one.
 using Experiments = std::map<std::string, std::vector<Mode>>;
 
 inline Job jobOf(int count, char** words) {
@@ -92,7 +108,11 @@ inline Job jobOf(int count, char** words) {
   for (int i = 3; i < count; ++i) {
     const std::string word = words[i];
     const std::size_t at = word.find('=');
-    if (at != std::string::npos)
+    if (word.rfind("only=", 0) == 0)
+      job.only = word.substr(at + 1);
+    else if (word == "list=1")
+      job.isList = true;
+    else if (at != std::string::npos)
       job.settings[word.substr(0, at)] = std::strtod(word.c_str() + at + 1, nullptr);
   }
   return job;
@@ -108,11 +128,6 @@ inline std::string oneLine(const std::string& text) {
 /// Takes part until its input ends.
 inline int main(int argc, char** argv, const std::string& version, const Experiments& experiments) {
   using Clock = std::chrono::steady_clock;
-  struct Running {
-    Run run;
-    Gradient last;
-  };
-
   const Job job = jobOf(argc, argv);
   std::cout.precision(17);
   std::cout << "version " << version << std::endl;
@@ -120,12 +135,15 @@ inline int main(int argc, char** argv, const std::string& version, const Experim
   const auto modes = experiments.find(job.experiment);
   if (modes != experiments.end())
     for (const Mode& mode : modes->second) try {
+        if (!job.only.empty() && job.only != mode.name) continue;
         const auto started = Clock::now();
-        Run run = mode.build(job);
-        const Gradient first = run(job.settings.at("a"), job.settings.at("b"), 1);
+        if (!job.isList) {
+          running[mode.name] = mode.build(job);
+          running[mode.name].run(1);
+        }
         const std::chrono::duration<double, std::milli> took = Clock::now() - started;
-        running[mode.name] = {std::move(run), first};
-        std::cout << "mode " << mode.name << " fp64 " << took.count() << std::endl;
+        std::cout << "mode " << mode.name << " fp64 " << took.count() << ' ' << running[mode.name].figures
+                  << std::endl;
       } catch (const std::exception& error) {
         std::cout << "failed " << mode.name << ' ' << oneLine(error.what()) << std::endl;
       }
@@ -143,14 +161,15 @@ inline int main(int argc, char** argv, const std::string& version, const Experim
       long calls = 0;
       std::cin >> calls;
       const auto started = Clock::now();
-      mode.last = mode.run(job.settings.at("a"), job.settings.at("b"), calls);
+      mode.run(calls);
       const std::chrono::nanoseconds took = Clock::now() - started;
       std::cout << took.count() << std::endl;
     } else {
-      const double gradient[] = {mode.last.a, mode.last.b};
+      const Answer answer = mode.answer();
       std::ofstream(job.folder + "/gradient.bin", std::ios::binary)
-          .write(reinterpret_cast<const char*>(gradient), sizeof gradient);
-      std::cout << mode.last.value << std::endl;
+          .write(reinterpret_cast<const char*>(answer.gradient.data()),
+                 static_cast<std::streamsize>(answer.gradient.size() * sizeof(double)));
+      std::cout << answer.value << std::endl;
     }
   }
   return 0;

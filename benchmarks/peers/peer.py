@@ -1,10 +1,12 @@
 """What the peers in Python share: their job, and the conversation with the harness (benchmarks/peers.hpp tells it).
 
 A peer has one function per experiment that gives its ways, {mode: (dtype, build)}. `build(job)` gives `step(i)`, which computes
-value and gradient for batch i and waits for them, and `answer()`, which gives (loss, flat gradient) of the last step.
+value and gradient for batch i and waits for them, and `answer()`, which gives (loss, flat gradient) of the last step; a third
+thing may be figures of this way, {name: number}.
 """
 import importlib
 import math
+import os
 import pathlib
 import sys
 import time
@@ -62,6 +64,11 @@ class Job:
                 for part in parts]
 
 
+def job():
+    """This process's."""
+    return Job(sys.argv[1:])
+
+
 def tiny(a, b):
     """Figure 1, in anybody's numbers."""
     c = a + b
@@ -71,8 +78,8 @@ def tiny(a, b):
     return f / 2.0
 
 
-def small(a, b, relu):
-    """Figure 2, Listing F.8."""
+def small_nodes(a, b, relu):
+    """Figure 2, Listing F.8: the seven things that have names there."""
     c = a + b
     d = a * b + b**3
     c = c + c + 1.0
@@ -82,7 +89,30 @@ def small(a, b, relu):
     e = c - d
     f = e**2
     g = f / 2.0
-    return g + 10.0 / f
+    return a, b, c, d, e, f, g + 10.0 / f
+
+
+def small(a, b, relu):
+    return small_nodes(a, b, relu)[-1]
+
+
+def files(make, save, load):
+    """For saveload: make(job) gives the nodes; save(path, nodes); load(path) gives what numpy takes for numbers."""
+    def build(job):
+        nodes, path, last = make(job), str(job.folder / f"saved-{make.__name__}-{save.__name__}"), {}
+        save(path, nodes)
+
+        def step(_):
+            if job.number("load"):
+                last["found"] = load(path)
+            else:
+                save(path, nodes)
+
+        def answer():
+            numbers = [float(x) for x in (last["found"] if job.number("load") else load(path))]
+            return numbers[-1], numbers
+        return step, answer, {"file_bytes": os.path.getsize(path)}
+    return "fp64", build
 
 
 def say(*words):
@@ -96,14 +126,20 @@ def main(version, experiments):
     running = {}
     batches = {"gpt": 8, "mlp": 32}.get(job.experiment, 1)
     for mode, (dtype, build) in experiments.get(job.experiment, {}).items():
+        if job.settings.get("only", mode) != mode:
+            continue
+        if "list" in job.settings:
+            say("mode", mode, dtype, 0)
+            continue
         started = time.perf_counter()
         try:
-            step, answer = build(job)
+            step, answer, *figures = build(job)
             step(0)
         except Exception as error:  # whatever went wrong is the row's text
             say("failed", mode, f"{type(error).__name__}: {' '.join(str(error).split())[:200]}")
             continue
-        say("mode", mode, dtype, (time.perf_counter() - started) * 1e3)
+        more = [f"{name}={value}" for part in figures for name, value in part.items()]
+        say("mode", mode, dtype, (time.perf_counter() - started) * 1e3, *more)
         running[mode] = step, answer
     say("ready")
     for line in sys.stdin:

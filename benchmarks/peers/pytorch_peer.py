@@ -1,7 +1,8 @@
 """PyTorch on one thread.
 
 eager is what a user writes. For gpt, eager goes head by head as the paper's baseline does, fused has q, k, v in one product and
-all heads at once; torchscript is the paper's form, compile is fused through torch.compile.
+all heads at once; torchscript is the paper's form, compile is fused through torch.compile. For saveload, eager saves a list of
+seven tensors, stacked one tensor, bytes its raw bytes through NumPy. For mlp with 16 predictions a sample, paper is the paper's form.
 """
 import warnings
 
@@ -57,6 +58,30 @@ def scripted(function):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return torch.jit.script(function)
+
+
+# saveload --------------------------------------------------------------------------------------------------------------------
+
+def activations(job):
+    return list(peer.small_nodes(*(torch.tensor(job.number(name), dtype=torch.float64) for name in "ab"), torch.relu))
+
+
+def save(path, nodes):
+    torch.save(nodes, path)
+
+
+def save_stacked(path, nodes):
+    torch.save(torch.stack(nodes), path)
+
+
+def save_bytes(path, nodes):
+    with open(path, "wb") as file:
+        file.write(torch.stack(nodes).numpy().tobytes())
+
+
+def load_bytes(path):
+    with open(path, "rb") as file:
+        return torch.frombuffer(bytearray(file.read()), dtype=torch.float64)
 
 
 # gpt, mlp --------------------------------------------------------------------------------------------------------------------
@@ -126,6 +151,19 @@ class CharMlp(torch.nn.Module):
         return cross_entropy(self.output(torch.tanh(self.hidden(self.embedding(tokens).flatten(1)))), targets.flatten())
 
 
+class PaperMlp(CharMlp):
+    """As the paper's baseline: all 16 predictions of a sample, each from a context that the later characters have left."""
+
+    def forward(self, tokens, targets):
+        context, parts, wanted = tokens.shape[1], [], torch.cat([tokens[:, 1:], targets], 1)
+        for shift in range(context):
+            parts.append(self.embedding(tokens))
+            tokens = torch.roll(tokens, 1, 1)
+            tokens[:, 0] = 0  # the mark for nothing
+        x = torch.cat(parts[::-1], -1)  # the oldest character first
+        return cross_entropy(self.output(torch.tanh(self.hidden(x))).flatten(0, 1), wanted.flatten())
+
+
 def network(make, wrap=lambda model: model):
     """make(job) gives the module."""
     def build(job):
@@ -156,9 +194,17 @@ def mlp(wrap=lambda model: model):
     return network(lambda job: CharMlp(job.size("hidden")), wrap)
 
 
+def mlp_ways():
+    if peer.job().settings.get("predictions"):
+        return {"paper": network(lambda job: PaperMlp(job.size("hidden")))}
+    return {"eager": mlp(), "torchscript": mlp(scripted), "compile": mlp(torch.compile)}
+
+
 peer.main(torch.__version__, {
     "tiny": {"eager": graph(tiny), "torchscript": graph(tiny, scripted), "compile": graph(tiny, torch.compile)},
     "small": {"eager": graph(small), "torchscript": graph(small, scripted), "compile": graph(small, torch.compile)},
+    "saveload": {"eager": peer.files(activations, save, torch.load), "stacked": peer.files(activations, save_stacked, torch.load),
+                 "bytes": peer.files(activations, save_bytes, load_bytes)},
     "gpt": {"eager": gpt(False), "fused": gpt(True), "torchscript": gpt(False, scripted), "compile": gpt(True, torch.compile)},
-    "mlp": {"eager": mlp(), "torchscript": mlp(scripted), "compile": mlp(torch.compile)},
+    "mlp": mlp_ways(),
 })

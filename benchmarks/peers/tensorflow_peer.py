@@ -29,7 +29,7 @@ def xla(function, *arguments):
     return tf.function(function, jit_compile=True).get_concrete_function(*arguments)
 
 
-# peer.tiny, small -----------------------------------------------------------------------------------------------------------------
+# tiny, small -----------------------------------------------------------------------------------------------------------------
 
 small = functools.partial(peer.small, relu=tf.nn.relu)
 
@@ -55,6 +55,30 @@ def scalars(function, wrap):
 
         return step, lambda: last["result"]
     return "fp64", build
+
+
+# saveload -------------------------------------------------------------------------------------------------------------------
+
+def activations(job):
+    return list(peer.small_nodes(*(tf.constant(job.number(name), tf.float64) for name in "ab"), tf.nn.relu))
+
+
+def save(path, nodes):
+    tf.io.write_file(path, tf.io.serialize_tensor(tf.stack(nodes)))
+
+
+def load(path):
+    return tf.io.parse_tensor(tf.io.read_file(path), tf.float64)
+
+
+@tf.function
+def save_graph(path, nodes):
+    save(path, nodes)
+
+
+@tf.function
+def load_graph(path):
+    return load(path)
 
 
 # gpt, mlp -------------------------------------------------------------------------------------------------------------------
@@ -125,6 +149,8 @@ ways = {"eager": eager, "graph": graph, "xla": xla}
 peer.main(tf.__version__, {
     "tiny": {name: scalars(peer.tiny, wrap) for name, wrap in ways.items()},
     "small": {name: scalars(small, wrap) for name, wrap in ways.items()},
+    "saveload": {"eager": peer.files(activations, save, load),
+                 "graph": peer.files(activations, save_graph, load_graph)},
     "gpt": {name: network(gpt, wrap) for name, wrap in ways.items()},
     "mlp": {name: network(mlp, wrap) for name, wrap in ways.items()},
 })

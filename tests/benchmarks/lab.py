@@ -20,11 +20,15 @@ LAB = ROOT / "benchmarks" / "lab"
 
 STAND_IN = """#!{python}
 import array, os, pathlib, sys
-experiment, folder, *_ = sys.argv[2:]
+experiment, folder, *settings = sys.argv[2:]
+pathlib.Path({log!r}).open("a").write(" ".join([experiment, *settings]) + "\\n")
 if {mode!r} == "missing":
     print("No module named 'nothing'", file=sys.stderr)
     sys.exit(77)
-print("version 1.2", "mode eager {dtype} 3.5", "failed graph it did not like the graph", "ready", sep="\\n", flush=True)
+print("version 1.2", "mode eager {dtype} 3.5 file_bytes=77", sep="\\n")
+if "only=eager" not in settings:
+    print("failed graph it did not like the graph")
+print("ready", flush=True)
 for line in sys.stdin:
     if {mode!r} == "dies":
         print("out of luck", file=sys.stderr)
@@ -64,11 +68,12 @@ class Case(unittest.TestCase):
 
 
 class Gate(Case):
-    def rows_of(self, mode="right", dtype="fp64", **answer):
+    def rows_of(self, mode="right", dtype="fp64", experiment="tiny", **answer):
         stand_in = self.folder / "python"
-        stand_in.write_text(STAND_IN.format(python=sys.executable, mode=mode, dtype=dtype, **(RIGHT | answer)))
+        stand_in.write_text(STAND_IN.format(python=sys.executable, mode=mode, dtype=dtype, log=str(self.folder / "log"),
+                                            **(RIGHT | answer)))
         stand_in.chmod(stand_in.stat().st_mode | stat.S_IXUSR)
-        run = subprocess.run([BENCH, "tiny", "--quick", "--peers", "micrograd", "--json", "-"], capture_output=True, text=True,
+        run = subprocess.run([BENCH, experiment, "--quick", "--repeats", "9", "--peers", "micrograd", "--json", "-"], capture_output=True, text=True,
                              env=os.environ | {"BURTORCH_PYTHON": str(stand_in)})
         self.assertEqual(run.returncode, 0, run.stderr)
         return [found for found in map(json.loads, run.stdout.splitlines()) if found["system"] == "micrograd"]
@@ -105,6 +110,25 @@ class Gate(Case):
     def test_a_peer_that_is_not_installed_is_a_row(self):
         self.assertEqual(self.rows_of("missing")[0]["failure"], "not installed: No module named 'nothing'")
 
+    def test_files_are_judged_by_the_numbers_in_them(self):
+        seven = [-4, 2, -1, 6, -7, 49, 24.70408163265306]
+        found = self.rows_of(experiment="saveload", gradient=list(map(str, seven)), loss=seven[-1])
+        timed = [one for one in found if one["mode"] == "eager"]
+        self.assertEqual([(one["work"], one["gradient_ok"], one["file_bytes"]) for one in timed],
+                         [("save", True, 77), ("load", True, 77)])
+        wrong = [one for one in self.rows_of(experiment="saveload") if one["mode"] == "eager"]
+        self.assertEqual([one["failure"] for one in wrong], ["wrong gradient"] * 2)
+
+    def test_memory_has_a_process_for_each_mode(self):
+        found = self.rows_of(experiment="memory")
+        self.assertEqual([(one["work"], one["mode"]) for one in found], [("tiny process", "eager"), ("gpt process", "eager")])
+        self.assertTrue(found[0]["gradient_ok"])
+        self.assertGreater(found[0]["vm_hwm_kb"], 0)
+        self.assertGreater(found[0]["ns_min"], 1e6)
+        self.assertEqual(found[1]["failure"], "wrong gradient")
+        asked = [line.split()[-1] for line in (self.folder / "log").read_text().splitlines() if line.startswith("tiny")]
+        self.assertEqual(asked, ["list=1", "only=eager"])
+
     def test_unknown_peers_are_named(self):
         run = subprocess.run([BENCH, "tiny", "--peers", "abacus"], capture_output=True, text=True)
         self.assertEqual(run.returncode, 2)
@@ -134,6 +158,15 @@ class Report(Case):
     def test_is_never_without_a_loss(self):
         text, _ = self.report(row("tiny", "limit", "dependent", 8), row("tiny", "burtorch", "eager", 40), row("tiny", "stan", "eager", 70))
         self.assertIn("tiny: eager takes 5.0 times the gradient by hand.", text)
+
+    def test_a_growth_is_a_line(self):
+        rows = [row("gpt", "burtorch", "tiles", 100 * batch, params={"batch": batch}) for batch in (1, 2, 4)]
+        _, page = self.report(*rows)
+        line = re.search(r'<polyline class="burtorch" points="([^"]*)"', page)[1].split()
+        self.assertEqual(len(line), 3)
+        xs, ys = zip(*(map(float, point.split(",")) for point in line))
+        self.assertAlmostEqual(xs[1] - xs[0], xs[2] - xs[1], delta=0.2)  # both axes are logarithmic
+        self.assertAlmostEqual(ys[1] - ys[0], ys[2] - ys[1], delta=0.2)
 
     def test_the_page_fits_desktops_and_phones(self):
         browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -173,19 +173,19 @@ inline void writeInPlace(const std::string& path, const RawPieces& pieces) {
   // without a reader would be waited for.
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
   if (file < 0) refuse("it cannot be opened", errno);
-  const char* what = "it is a pipe, a socket or a device; give the name of a file";
+  const auto total = static_cast<off_t>(pieces[0].size() + pieces[1].size());
+  // fstat only if the size is not the expected one: after it, Linux notes the time of the next write anew, which takes
+  // longer than the write. A pipe has no end to be found, a device none that fits.
+  const off_t size = lseek(file, 0, SEEK_END);
   struct stat status {};
-  int error = fstat(file, &status) != 0 ? errno : S_ISREG(status.st_mode) ? 0 : EINVAL;
-  std::size_t total = 0;
-  for (const std::span<const std::byte> piece : pieces) {
-    if (error != 0) break;
-    what = "writing failed";
-    error = writeAll(file, piece);
-    total += piece.size();
-  }
-  if (error == 0 && static_cast<std::uintmax_t>(status.st_size) > total &&
-      ftruncate(file, static_cast<off_t>(total)) != 0)
-    error = errno;
+  const bool isFile = (size == total && total > 0) || (fstat(file, &status) == 0 && S_ISREG(status.st_mode));
+  const char* what =
+      isFile ? "writing failed" : "it is a pipe, a socket or a device; give the name of a file";
+  int error = isFile ? 0 : EINVAL;
+  if (error == 0 && lseek(file, 0, SEEK_SET) != 0) error = errno;
+  for (const std::span<const std::byte> piece : pieces)
+    if (error == 0) error = writeAll(file, piece);
+  if (error == 0 && size > total && ftruncate(file, total) != 0) error = errno;
   if (close(file) != 0 && error == 0 && errno != EINTR) error = errno;
   if (error != 0) refuse(what, error);
 }

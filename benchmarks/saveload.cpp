@@ -1,0 +1,208 @@
+// Table 4 of the paper: seven activations of the small graph (Figure 2) to a file and back, and a file of 100 MB beside `cp`.
+// The limit is the system's own open, write (or read) and close. All files lie in one folder for temporaries, and so on one
+// file system; what is loaded, or was saved, is compared with the graph's numbers first.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <burtorch/burtorch.hpp>
+#include <burtorch/core/rng.hpp>
+#include <burtorch/io/parameters_file.hpp>
+#include <burtorch/io/raw_file.hpp>
+#include <filesystem>
+#include <memory>
+#include <stdexcept>
+
+#include "child.hpp"
+#include "harness.hpp"
+
+namespace bench {
+namespace {
+
+namespace fs = std::filesystem;
+using burtorch::RawSave;
+using burtorch::Value;
+
+constexpr double a0 = -4, b0 = 2;  // the inputs of Listing F.8
+constexpr std::size_t count = 7;
+
+/// A folder for temporaries, removed with all it holds.
+struct Folder {
+  std::string path = (fs::temp_directory_path() / ("burtorch-files-" + std::to_string(getpid()))).string();
+  Folder() { fs::create_directories(path); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+};
+
+/// Listing F.8 on a tape of its own, and its seven names.
+struct Activations {
+  burtorch::Tape<double> tape;
+  std::array<Value<double>, count> nodes;
+
+  Activations() {
+    const burtorch::CurrentTape here(tape);
+    Value a(a0), b(b0);
+    auto c = a + b;
+    auto d = a * b + pow3(b);
+    c += c + Value(1.0);
+    c += Value(1.0) + c - a;
+    d += d * Value(2.0) + relu(b + a);
+    d += Value(3.0) * d + relu(b - a);
+    auto e = c - d;
+    auto f = sqr(e);
+    auto g = f / Value(2.0);
+    g += Value(10.0) / f;
+    nodes = {a, b, c, d, e, f, g};
+  }
+  std::vector<double> numbers() {
+    const burtorch::CurrentTape here(tape);
+    std::vector<double> all;
+    for (const Value<double>& node : nodes) all.push_back(node.dataCopy());
+    return all;
+  }
+  void forget() {
+    for (double& x : tape.values()) x = 0;
+  }
+};
+
+void require(bool isDone, const char* what) {
+  if (!isDone) throw std::runtime_error(std::string("the plain loop cannot ") + what);
+}
+void plainWrite(const std::string& path, const std::array<double, count>& numbers) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT, 0666);
+  require(file >= 0 && write(file, numbers.data(), sizeof numbers) == sizeof numbers && close(file) == 0,
+          "write");
+}
+void plainRead(const std::string& path, std::array<double, count>& numbers) {
+  const int file = open(path.c_str(), O_RDONLY);
+  require(file >= 0 && read(file, numbers.data(), sizeof numbers) == sizeof numbers && close(file) == 0,
+          "read");
+}
+
+template <class Step> std::function<void(long)> repeated(Step step) {
+  return [step](long calls) {
+    for (long i = 0; i < calls; ++i) step();
+  };
+}
+
+/// The seven numbers in a file, by the plainest reader.
+std::vector<double> numbersIn(const std::string& path) {
+  std::array<double, count> numbers{};
+  plainRead(path, numbers);
+  return {numbers.begin(), numbers.end()};
+}
+
+Contestant inFile(std::string system, std::string mode, const std::string& path,
+                  std::function<void(long)> run, std::function<std::vector<double>()> numbers) {
+  run(1);
+  Contestant contestant{std::move(system), std::move(mode), std::move(run), std::move(numbers)};
+  contestant.extra = {{"file_bytes", static_cast<double>(fs::file_size(path))}};
+  return contestant;
+}
+
+std::vector<Contestant> savers(const std::string& folder, const std::shared_ptr<Activations>& graph) {
+  std::array<double, count> plain{};
+  const std::vector<double> numbers = graph->numbers();
+  std::copy(numbers.begin(), numbers.end(), plain.begin());
+  const std::string loop = folder + "/loop";
+  std::vector<Contestant> all{inFile("limit", "loop", loop, repeated([=] { plainWrite(loop, plain); }),
+                                     [=] { return numbersIn(loop); })};
+  const std::pair<const char*, RawSave> ways[] = {
+      {"raw", RawSave::inPlace}, {"atomic", RawSave::atomic}, {"durable", RawSave::durable}};
+  for (const auto& [name, how] : ways) {
+    const std::string path = folder + "/" + name;
+    const auto save = [graph, path, way = how] {
+      const burtorch::CurrentTape here(graph->tape);
+      saveToFile(path, graph->nodes, way);
+    };
+    all.push_back(inFile("burtorch", name, path, repeated(save), [path] { return numbersIn(path); }));
+  }
+  return all;
+}
+
+std::vector<Contestant> loaders(const std::string& folder, const std::shared_ptr<Activations>& graph) {
+  const std::string path = folder + "/raw";
+  auto plain = std::make_shared<std::array<double, count>>();
+  graph->forget();
+  const auto load = [graph, path] {
+    const burtorch::CurrentTape here(graph->tape);
+    loadFromFile(path, graph->nodes);
+  };
+  return {inFile("limit", "loop", path, repeated([=] { plainRead(path, *plain); }),
+                 [plain] { return std::vector<double>(plain->begin(), plain->end()); }),
+          inFile("burtorch", "raw", path, repeated(load), [graph] { return graph->numbers(); })};
+}
+
+/// 100 MB of parameters, loaded into a model that is there; `cp` of the same file is the limit.
+std::vector<Row> largeFile(const Options& options, const std::string& folder) {
+  constexpr std::size_t rows = 5000, columns = 5000;  // fp32
+  struct Model {
+    burtorch::Tape<float> tape;
+    burtorch::Parameters<float> parameters{tape};
+    burtorch::Parameter weight = parameters.add("weight", burtorch::ParameterRole::weight, rows, columns);
+    std::vector<double> some() const {
+      std::vector<double> numbers;
+      for (std::size_t i = 0; i < rows * columns; i += 10'007) numbers.push_back(parameters.values()[i]);
+      return numbers;
+    }
+  };
+  auto model = std::make_shared<Model>();
+  burtorch::Rng rng(9);
+  for (float& x : model->parameters.values()) x = rng.uniform<float>();
+  const std::string path = folder + "/large.safetensors", copy = folder + "/copy";
+  saveParameters(path, model->parameters, {}, {.isDurable = false});
+  const std::vector<double> right = model->some();
+  for (float& x : model->parameters.values()) x = 0;
+
+  const auto copied = [=] {
+    Child cp({"cp", path, copy});
+    if (cp.finish() != 0) throw std::runtime_error("cp failed: is there room for 200 MB of temporaries?");
+  };
+  const auto numbersOf = [right](const std::string& file) {
+    auto other = std::make_shared<Model>();
+    loadParameters(burtorch::SafetensorsFile(file), other->parameters);
+    return other->some();
+  };
+  const auto load = [=] { loadParameters(burtorch::SafetensorsFile(path), model->parameters); };
+  const std::vector<Contestant> contestants{
+      inFile("limit", "cp", path, repeated(copied), [=] { return numbersOf(copy); }),
+      inFile("burtorch", "safetensors", path, repeated(load), [model] { return model->some(); })};
+  const Trial trial{.experiment = "saveload",
+                    .iterations = 1,
+                    .answers = {{right, 0}},
+                    .unit = {"limit", "cp"},
+                    .dtype = "fp32",
+                    .work = "load"};
+  Options alone = options;
+  alone.peers.clear();
+  std::vector<Row> found = compare(alone, trial, contestants);
+  for (Row& row : found) row.params.push_back({"megabytes", 100});
+  return found;
+}
+
+}  // namespace
+
+std::vector<Row> saveload(const Options& options) {
+  const Folder folder;
+  auto graph = std::make_shared<Activations>();
+  const std::vector<double> numbers = graph->numbers();
+  std::vector<Row> rows;
+  for (const bool isLoad : {false, true}) {
+    const Trial trial{.experiment = "saveload",
+                      .iterations = 100,
+                      .answers = {{numbers, numbers.back()}},
+                      .unit = {"limit", "loop"},
+                      .work = isLoad ? "load" : "save",
+                      .peers = {.settings = {{"a", a0}, {"b", b0}, {"load", isLoad ? 1 : 0}}}};
+    const auto contestants = isLoad ? loaders(folder.path, graph) : savers(folder.path, graph);
+    for (Row& row : compare(options, trial, contestants)) rows.push_back(std::move(row));
+  }
+  for (Row& row : largeFile(options, folder.path)) rows.push_back(std::move(row));
+  return rows;
+}
+
+}  // namespace bench
