@@ -17,7 +17,7 @@ template <class T> struct Small {
   Tape<T> tape;
   Parameters<T> parameters{tape};
   Parameter weight = parameters.add("w", ParameterRole::weight, 2, 3),
-            bias = parameters.add("b", ParameterRole::weight, 2);
+            bias = parameters.add("b", ParameterRole::bias, 2);
 
   explicit Small(T first) {
     for (T& x : parameters.values()) x = first++;

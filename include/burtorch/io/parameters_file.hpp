@@ -1,5 +1,5 @@
-// Parameters of a model as a safetensors file: each block is a tensor of the same name, a vector as [rows], a matrix as
-// [rows,columns]. PyTorch's load_state_dict takes the file for the equivalent module, and its files can be loaded here.
+// Parameters of a model as a safetensors file: each block is a tensor of the same name, a bias or a gain as [rows], a weight
+// or a table as [rows,columns]. PyTorch's load_state_dict takes the file for the equivalent module, and its files can be loaded here.
 #pragma once
 
 #include <algorithm>
@@ -17,14 +17,15 @@ namespace burtorch {
 namespace safetensors {
 
 inline std::vector<std::uint64_t> shapeOf(const Parameter& block) {
-  if (block.columns == 1) return {block.rows};
+  if (block.role == ParameterRole::bias || block.role == ParameterRole::gain) return {block.rows};
   return {block.rows, block.columns};
 }
 
-/// A block of one column does not know whether it is a vector, so [rows,1] is right too (a layer with one input).
+/// A block of one column is the same numbers as [rows] and as [rows,1].
 inline bool fits(const TensorInfo& tensor, const Parameter& block) {
   return tensor.shape == shapeOf(block) ||
-         tensor.shape == std::vector<std::uint64_t>{block.rows, block.columns};
+         (block.columns == 1 && (tensor.shape == std::vector<std::uint64_t>{block.rows} ||
+                                 tensor.shape == std::vector<std::uint64_t>{block.rows, 1}));
 }
 
 }  // namespace safetensors
