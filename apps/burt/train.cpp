@@ -4,6 +4,7 @@
 #include <burtorch/data/words.hpp>
 #include <burtorch/io/atomic_file.hpp>
 #include <burtorch/io/mapped_file.hpp>
+#include <burtorch/io/training_file.hpp>
 #include <burtorch/model/generate.hpp>
 #include <burtorch/nn/initialise.hpp>
 #include <burtorch/oracle/token_oracle.hpp>
@@ -93,7 +94,8 @@ fs::path makeFolder(const TrainOptions& options, const std::string& model) {
   if (folder.empty())
     for (int i = 1; folder.empty() || fs::exists(folder); ++i)
       folder = fs::path("runs") / (model + "-" + std::to_string(i));
-  else if (fs::exists(folder / "model.safetensors") && !options.isOverwriting)
+  else if ((fs::exists(folder / "model.safetensors") || fs::exists(folder / "state.safetensors")) &&
+           !options.isOverwriting)
     throw BadInput(folder.string() + " holds a model already; go on with it by --resume " + folder.string() +
                    ", or replace it with --overwrite");
   std::error_code error;
@@ -333,29 +335,24 @@ template <class Job> class TrainCommand {
     metadata["vocabulary"] = job.tokenizer().toString();
     metadata["step"] = std::to_string(optimizer.steps());
     metadata["burtorch"] = BURTORCH_VERSION;
+    // All that --resume needs is in the first file; the second one is for `burt sample` and PyTorch.
+    saveTraining((folder / "state.safetensors").string(), model.parameters(), optimizer, rng, metadata);
     saveParameters((folder / "model.safetensors").string(), model.parameters(), metadata);
-    metadata["optimizer"] = options_.optimizer;
-    metadata["rng"] = std::to_string(rng.state());
-    const TensorView memory("optimizer", {optimizer.memory().size()}, optimizer.memory());
-    saveSafetensors((folder / "state.safetensors").string(), {&memory, 1}, metadata);
   }
   void restore(Model& model, const Job& job, Optimizer<float>& optimizer, Rng& rng) const {
-    const std::string modelName = (fs::path(options_.resume) / "model.safetensors").string(),
-                      stateName = (fs::path(options_.resume) / "state.safetensors").string();
-    const SafetensorsFile file(modelName), state(stateName);
-    const Description description(file), progress(state);
-    if (description.text("vocabulary") != job.tokenizer().toString())
-      throw BadInput(modelName + " was trained on a text with another vocabulary; give the same --data");
-    if (progress.text("optimizer") != options_.optimizer)
-      throw BadInput(stateName + " is of " + progress.text("optimizer") + ", not of " + options_.optimizer +
-                     "; give the same --optimizer");
-    if (progress.number("step") != description.number("step"))
-      throw BadInput(modelName + " and " + stateName +
-                     " are of different steps; one of them is from another run");
-    loadParameters(file, model.parameters());
-    state.read("optimizer", optimizer.memory());
-    optimizer.setSteps(progress.number("step"));
-    rng.setState(progress.number("rng"));
+    const SafetensorsFile state((fs::path(options_.resume) / "state.safetensors").string());
+    const Description was(state);
+    if (was.text("vocabulary") != job.tokenizer().toString())
+      throw BadInput(state.path() + " was trained on a text with another vocabulary; give the same --data");
+    // Not every difference shows in the shapes: gelu, for one.
+    std::string differences;
+    for (const auto& [key, text] : describe(config_))
+      if (was.text(key) != text)
+        differences += ", " + key + " " + burtorch::shown(was.text(key), 20) + " and not " + text;
+    if (!differences.empty())
+      throw BadInput(state.path() + " is of another model (" + differences.substr(2) +
+                     "); give the options it had");
+    loadTraining(state, model.parameters(), optimizer, rng);
     if (optimizer.steps() >= options_.steps)
       throw BadInput("the run in " + options_.resume + " has done its " + std::to_string(optimizer.steps()) +
                      " steps; ask for more with --steps");

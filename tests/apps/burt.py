@@ -7,7 +7,9 @@ import json
 import os
 import pathlib
 import pty
+import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -41,6 +43,12 @@ class Burt(unittest.TestCase):
         self.assertRegex(done.stderr, r"\Aburt: [^\n]+\n\Z")
         self.assertEqual(sorted(self.path.rglob("*")), before)
         return done.stderr
+
+    def header(self, name):
+        """Tensors and metadata of a safetensors file."""
+        data = (self.path / name).read_bytes()
+        tensors = json.loads(data[8:8 + struct.unpack_from("<Q", data)[0]])
+        return tensors, tensors.pop("__metadata__")
 
     def write(self, name, data):
         (self.path / name).write_bytes(data)
@@ -103,6 +111,27 @@ class Training(Burt):
         self.train("--steps", "3", "--final-norm", "--attention-bias", "--gelu", "--start", "gpt2", "--out", "run")
         self.burt("sample", "--model", "run/model.safetensors", "--length", "5")
 
+    def test_a_model_says_what_it_is(self):
+        version = self.burt("--version").stdout.split()[1]
+        self.train("--steps", "3", "--out", "gpt", "--gelu")
+        self.burt("train", "mlp", "--hidden", "8", "--steps", "4", "--out", "mlp")
+        tensors, gpt = self.header("gpt/model.safetensors")
+        self.assertGreater(len(gpt.pop("vocabulary")), 20)
+        size = tensors["wte.weight"]["shape"][0]
+        self.assertEqual(gpt, {"model": "gpt", "vocabulary_size": str(size), "context": "8", "width": "8", "layers": "1",
+                               "heads": "2", "hidden": "32", "final_norm": "0", "attention_bias": "0", "gelu": "1",
+                               "step": "3", "burtorch": version})
+        _, mlp = self.header("mlp/model.safetensors")
+        self.assertGreater(len(mlp.pop("vocabulary")), 20)
+        self.assertEqual(mlp, {"model": "mlp", "vocabulary_size": "27", "context": "16", "embedding": "64", "hidden": "8",
+                               "step": "4", "burtorch": version})
+
+    def test_a_model_alone_is_enough_to_sample(self):
+        self.train("--steps", "3", "--out", "run", "--gelu", "--layers", "2")
+        (self.path / "run/model.safetensors").rename(self.path / "alone")
+        shutil.rmtree(self.path / "run")
+        self.assertTrue(self.burt("sample", "--model", "alone", "--length", "20").stdout)
+
     def test_a_loss_that_is_not_finite_names_step_and_node(self):
         done = self.train("--steps", "50", "--optimizer", "sgd", "--lr", "1000", "--clip", "0", "--warmup", "0", code=1)
         self.assertRegex(done.stderr, r"step \d+: the loss is .*(node \d+|parameter)")
@@ -133,6 +162,22 @@ class Resuming(Burt):
         steps_seen = [line.split(",")[0] for line in (self.path / "part/metrics.csv").read_text().splitlines()[1:]]
         self.assertEqual(steps_seen, [str(i) for i in range(1, 4001)])
 
+    def test_one_file_is_all_that_a_resumed_run_needs(self):
+        self.train("--steps", "9", "--schedule", "constant", "--out", "whole")
+        self.train("--steps", "5", "--schedule", "constant", "--out", "part")
+        model, state = self.header("part/model.safetensors"), self.header("part/state.safetensors")
+        self.assertEqual(sorted([*model[0], "optimizer.memory"]), sorted(state[0]))
+        self.assertEqual(state[1]["training.step"], model[1]["step"])
+        (self.path / "part/model.safetensors").unlink()
+        self.train("--steps", "9", "--schedule", "constant", "--resume", "part")
+        whole, part = ((self.path / name / "model.safetensors").read_bytes() for name in ("whole", "part"))
+        self.assertEqual(whole, part)
+
+    def test_a_state_without_a_model_is_not_overwritten_either(self):
+        self.train("--steps", "2", "--out", "run")
+        (self.path / "run/model.safetensors").unlink()
+        self.assertIn("--overwrite", self.refused("train", "gpt", *SMALL, "--steps", "2", "--out", "run"))
+
     def test_a_finished_run_wants_more_steps(self):
         self.train("--steps", "3", "--out", "run")
         self.assertIn("--steps", self.refused("train", "gpt", *SMALL, "--steps", "3", "--resume", "run"))
@@ -140,12 +185,26 @@ class Resuming(Burt):
     def test_other_sizes_data_or_optimizer_are_refused(self):
         self.train("--steps", "3", "--out", "run")
         resume = ["train", "gpt", *SMALL, "--steps", "9", "--resume", "run"]
-        self.refused(*resume, "--width", "16")
-        self.refused(*resume, "--layers", "2")
-        self.refused(*resume, "--optimizer", "sgd")
-        self.refused(*resume, "--data", self.write("other", b"abc" * 100))
-        self.refused(*resume, "--out", "elsewhere")
-        self.refused("train", "gpt", *SMALL, "--resume", "nowhere")
+        self.assertIn("width 8 and not 16", self.refused(*resume, "--width", "16"))
+        self.assertIn("layers 1 and not 2", self.refused(*resume, "--layers", "2"))
+        self.assertIn("heads 2 and not 4", self.refused(*resume, "--heads", "4"))
+        self.assertIn("(gelu 0 and not 1)", self.refused(*resume, "--gelu"))
+        self.assertIn("'adamw', this one is 'adam'", self.refused(*resume, "--optimizer", "adam"))
+        self.assertIn("--data", self.refused(*resume, "--data", self.write("other", b"abc" * 100)))
+        self.assertIn("--out", self.refused(*resume, "--out", "elsewhere"))
+        self.assertIn("no such file", self.refused("train", "gpt", *SMALL, "--resume", "nowhere"))
+
+    def test_damaged_or_foreign_states_are_refused(self):
+        self.train("--steps", "3", "--out", "run")
+        resume = ["train", "gpt", *SMALL, "--steps", "9", "--resume", "run"]
+        model, state = self.path / "run/model.safetensors", self.path / "run/state.safetensors"
+        whole = state.read_bytes()
+        state.write_bytes(whole[:-1])
+        self.refused(*resume)
+        state.write_bytes(model.read_bytes())
+        self.assertIn("holds no state of a training", self.refused(*resume))
+        state.write_bytes(whole)
+        self.burt(*resume)
 
 
 class BadInput(Burt):

@@ -103,6 +103,8 @@ TEST(ParametersFiles, FilesThatDoNotFitChangeNothing) {
   EXPECT_TRUE(contains(refusalOf("", 0), "lacks the parameter 'w' of shape [2,3]"));
   EXPECT_TRUE(
       contains(refusalOf(w + "," + b + "," + tensorText("c", "[0]", 32, 32), 32), "has the tensor 'c'"));
+  EXPECT_TRUE(
+      contains(refusalOf(w + "," + b + "," + tensorText("", "[0]", 32, 32), 32), "has the tensor ''"));
   for (const char* shape : {"[3,2]", "[6]", "[2,3,1]", "[1,6]"})
     EXPECT_TRUE(contains(refusalOf(tensorText("w", shape, 0, 24) + "," + b, 32),
                          std::string("'w' of shape ") + shape + ", expected [2,3]"))

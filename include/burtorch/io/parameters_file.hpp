@@ -28,45 +28,64 @@ inline bool fits(const TensorInfo& tensor, const Parameter& block) {
                                  tensor.shape == std::vector<std::uint64_t>{block.rows, 1}));
 }
 
+/// Every block under its name.
+template <TensorNumber T, Config C> std::vector<TensorView> viewsOf(const Parameters<T, C>& parameters) {
+  std::vector<TensorView> tensors;
+  for (const Parameter& block : parameters.blocks())
+    tensors.emplace_back(parameters.name(block), shapeOf(block),
+                         std::span<const T>(parameters.values(block)));
+  return tensors;
+}
+
+/// Fails unless the tensors of the file are exactly the parameters, in their shapes and in readable types; `besides` is one
+/// of its tensors that is no parameter.
+template <TensorNumber T, Config C>
+void checkParameters(const SafetensorsFile& file, const Parameters<T, C>& parameters,
+                     const TensorInfo* besides = nullptr) {
+  std::vector<std::string_view> names;
+  for (const Parameter& block : parameters.blocks()) {
+    const std::string& name = parameters.name(block);
+    const TensorInfo* tensor = file.find(name);
+    const std::string wanted = shapeText(shapeOf(block));
+    if (tensor == nullptr)
+      fail("'%s' lacks the parameter '%s' of shape %s; is it the file of another model?",
+           shown(file.path()).c_str(), shown(name, 50).c_str(), wanted.c_str());
+    if (!fits(*tensor, block))
+      fail("'%s' has the parameter '%s' of shape %s, expected %s; was the model of another size?",
+           shown(file.path()).c_str(), shown(name, 50).c_str(), shown(shapeText(tensor->shape), 30).c_str(),
+           wanted.c_str());
+    file.checkReadable<T>(*tensor, block.size());
+    names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  for (const TensorInfo& tensor : file.tensors())
+    if (&tensor != besides && !std::binary_search(names.begin(), names.end(), std::string_view(tensor.name)))
+      fail("'%s' has the tensor '%s', which the model has not; is it the file of another model?",
+           shown(file.path()).c_str(), shown(tensor.name, 50).c_str());
+}
+
+/// Loads parameters that were checked.
+template <TensorNumber T, Config C>
+void convertParameters(const SafetensorsFile& file, const Parameters<T, C>& parameters) {
+  for (const Parameter& block : parameters.blocks())
+    file.convert(*file.find(parameters.name(block)), parameters.values(block));
+}
+
 }  // namespace safetensors
 
 /// Saves every block under its name, in T. The file is replaced as a whole or not at all.
 template <TensorNumber T, Config C>
 void saveParameters(const std::string& path, const Parameters<T, C>& parameters,
                     const Metadata& metadata = {}, const SaveOptions& options = {}) {
-  std::vector<TensorView> tensors;
-  for (const Parameter& block : parameters.blocks())
-    tensors.emplace_back(parameters.name(block), safetensors::shapeOf(block),
-                         std::span<const T>(parameters.values(block)));
-  saveSafetensors(path, tensors, metadata, options);
+  saveSafetensors(path, safetensors::viewsOf(parameters), metadata, options);
 }
 
 /// Loads every block from the tensor of its name. Names and shapes must be exactly those of the file; types are converted
 /// as by SafetensorsFile::read. All is checked before the first number changes.
 template <TensorNumber T, Config C>
 void loadParameters(const SafetensorsFile& file, const Parameters<T, C>& parameters) {
-  std::vector<std::string_view> names;
-  for (const Parameter& block : parameters.blocks()) {
-    const std::string& name = parameters.name(block);
-    const TensorInfo* tensor = file.find(name);
-    const std::string wanted = safetensors::shapeText(safetensors::shapeOf(block));
-    if (tensor == nullptr)
-      fail("'%s' lacks the parameter '%s' of shape %s; is it the file of another model?",
-           shown(file.path()).c_str(), shown(name, 50).c_str(), wanted.c_str());
-    if (!safetensors::fits(*tensor, block))
-      fail("'%s' has the parameter '%s' of shape %s, expected %s; was the model of another size?",
-           shown(file.path()).c_str(), shown(name, 50).c_str(),
-           shown(safetensors::shapeText(tensor->shape), 30).c_str(), wanted.c_str());
-    file.checkReadable<T>(*tensor, block.size());
-    names.push_back(name);
-  }
-  std::sort(names.begin(), names.end());
-  for (const TensorInfo& tensor : file.tensors())
-    if (!std::binary_search(names.begin(), names.end(), std::string_view(tensor.name)))
-      fail("'%s' has the tensor '%s', which the model has not; is it the file of another model?",
-           shown(file.path()).c_str(), shown(tensor.name, 50).c_str());
-  for (const Parameter& block : parameters.blocks())
-    file.convert(*file.find(parameters.name(block)), parameters.values(block));
+  safetensors::checkParameters(file, parameters);
+  safetensors::convertParameters(file, parameters);
 }
 
 }  // namespace burtorch

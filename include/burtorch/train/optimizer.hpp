@@ -17,6 +17,7 @@
 #include <cstring>
 #include <limits>
 #include <span>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -85,6 +86,9 @@ template <std::floating_point T, class Rule = AnyRule> class Optimizer {
   }
 
   const Rule& rule() const { return rule_; }
+  std::string_view ruleName() const {
+    return visit(rule_, [](const auto& rule) { return std::string_view(rule.name); });
+  }
   std::size_t parameters() const { return parameters_; }
 
   /// All that a step depends on besides its arguments: with both restored, training goes on with the same bits.
