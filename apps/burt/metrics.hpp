@@ -1,11 +1,14 @@
-// The record of a run: a line for every step in CSV and in JSON lines, and the loss curve as SVG.
+// The record of a run: a line for every step in CSV and in JSON lines, the same for TensorBoard if wanted, and the loss
+// curve as SVG.
 #pragma once
 
+#include <burtorch/io/tensorboard.hpp>
 #include <burtorch/train/training.hpp>
 #include <burtorch/viz/curve_svg.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 
@@ -21,7 +24,13 @@ class Metrics {
     if (!isResumed) std::fputs("step,loss,validation_loss,learning_rate,gradient_norm,seconds\n", csv_.get());
   }
 
+  /// From now on steps are also added to a file for TensorBoard, which forgets what it knew of them in this folder.
+  void showInTensorBoard(const std::filesystem::path& folder, std::uint64_t firstStep) {
+    events_.emplace(folder.string(), burtorch::EventFileOptions{.firstStep = firstStep});
+  }
+
   void add(const burtorch::TrainingStep& step, double seconds) {
+    if (events_) events_->add(step);
     const auto number = static_cast<unsigned long long>(step.step);
     char validation[32] = "";
     if (step.isEvaluated()) std::snprintf(validation, sizeof validation, "%.9g", step.validationLoss);
@@ -48,9 +57,16 @@ class Metrics {
     const burtorch::Curve curves[] = {train_, validation_};
     return burtorch::curveSvg("Loss", "step", "cross-entropy, nats", curves);
   }
-  void flush() {
+  /// Answers what could not be written, if anything: no reason to lose the model.
+  std::string flush() {
     std::fflush(csv_.get());
     std::fflush(json_.get());
+    try {
+      if (events_) events_->flush();
+    } catch (const burtorch::Error& error) {
+      return error.what();
+    }
+    return {};
   }
 
  private:
@@ -73,6 +89,7 @@ class Metrics {
   }
 
   File csv_, json_;
+  std::optional<burtorch::EventFile> events_;
   burtorch::Curve train_{"training", {}}, validation_{"validation", {}};
   double sum_ = 0;
   std::size_t summed_ = 0, share_ = 1;

@@ -36,7 +36,7 @@ struct TrainOptions {
   double learningRate = 0, minimumRate = 0, weightDecay = 0.01, beta2 = 0.99, momentum = 0.9, clip = 1,
          validation = 0.1, temperature = 0.8;
   std::string optimizer = "adamw", schedule = std::string(WarmupCosine::name), start = "pytorch";
-  bool isOverwriting = false;
+  bool isOverwriting = false, isForTensorBoard = false;
 
   void addTo(Flags& flags) {
     flags.add("--data", "FILE", "what to learn; without it, data that comes with burt", data);
@@ -63,6 +63,7 @@ struct TrainOptions {
     flags.add("--top-k", "sample from the likeliest only; 0: from all", topK, 0, 1'000'000);
     flags.add("--out", "DIR", "where results go; without it, a new folder under runs", out);
     flags.add("--overwrite", "let --out replace an earlier run", isOverwriting);
+    flags.add("--tensorboard", "also write the curves as TensorBoard reads them", isForTensorBoard);
     flags.add("--resume", "DIR", "go on with the run in this folder", resume);
   }
 };
@@ -277,6 +278,7 @@ template <class Job> class TrainCommand {
     sigaction(SIGINT, &stop, &before);
     Metrics metrics(folder, !options_.resume.empty());
     metrics.setShare(options_.steps / 400);
+    if (options_.isForTensorBoard) metrics.showInTensorBoard(folder, training.stepsDone() + 1);
     Progress progress(training.stepsDone(), options_.steps, options_.batch * job.tokensPerSample(config_));
     const auto start = Clock::now();
     TrainingStep last;
@@ -294,7 +296,8 @@ template <class Job> class TrainCommand {
     });
     progress.finish();
     sigaction(SIGINT, &before, nullptr);
-    metrics.flush();
+    if (const std::string problem = metrics.flush(); !problem.empty())
+      std::fprintf(stderr, "burt: %s\n", problem.c_str());
     if (end == TrainingEnd::notFinite) {
       std::fprintf(stderr, "burt: step %llu: the loss is %g, the norm of its gradient %g; %s\n",
                    static_cast<unsigned long long>(last.step), last.loss, last.gradientNorm,
@@ -321,6 +324,7 @@ template <class Job> class TrainCommand {
         "  %s train %s --help%s\n",
         self().c_str(), (folder / "model.safetensors").c_str(), self().c_str(), Job::name,
         options_.data.empty() ? "      (--data FILE learns from a file of yours)" : "");
+    if (options_.isForTensorBoard) std::printf("  tensorboard --logdir %s\n", folder.c_str());
     return 0;
   }
 

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import pty
+import resource
 import shutil
 import signal
 import struct
@@ -16,6 +17,9 @@ import tempfile
 import time
 import unittest
 import xml.etree.ElementTree
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "io"))
+import tensorboard_live
 
 BURT = os.path.abspath(sys.argv[1])
 SMALL = ["--layers", "1", "--width", "8", "--heads", "2", "--context", "8", "--batch", "4", "--sample-length", "20"]
@@ -205,6 +209,50 @@ class Resuming(Burt):
         self.assertIn("holds no state of a training", self.refused(*resume))
         state.write_bytes(whole)
         self.burt(*resume)
+
+
+class TensorBoard(Burt):
+    def events(self, folder):
+        """[(values, first step)] of each event file, in the order in which TensorBoard reads them."""
+        return [tensorboard_live.read_by_hand(path) for path in sorted(self.path.glob(f"{folder}/*tfevents*"))]
+
+    def test_has_the_numbers_of_the_metrics(self):
+        done = self.train("--steps", "20", "--eval-every", "10", "--out", "run", "--tensorboard")
+        self.assertIn("tensorboard --logdir run", done.stdout)
+        [(values, first)] = self.events("run")
+        self.assertEqual(first, 1)
+        found = {(tag, step): value for tag, step, value in values}
+        self.assertEqual(len(found), len(values))
+        names = {"loss": "loss/train", "validation_loss": "loss/validation", "learning_rate": "learning_rate",
+                 "gradient_norm": "gradient_norm"}
+        lines = [json.loads(line) for line in (self.path / "run/metrics.jsonl").read_text().splitlines()]
+        wanted = {(names[key], line["step"]): value for line in lines for key, value in line.items() if key in names}
+        self.assertEqual(sorted(found), sorted(wanted))
+        self.assertEqual(len(found), 62)
+        for key, value in found.items():
+            self.assertAlmostEqual(tensorboard_live.number(value), wanted[key], delta=1e-7 * abs(wanted[key]))
+
+    def test_a_resumed_run_makes_a_further_file(self):
+        self.train("--steps", "5", "--out", "run", "--tensorboard")
+        self.train("--steps", "9", "--resume", "run", "--tensorboard")
+        files = self.events("run")
+        self.assertEqual(sorted(first for _, first in files), [1, 6])
+        steps = sorted(step for values, _ in files for tag, step, _ in values if tag == "loss/train")
+        self.assertEqual(steps, list(range(1, 10)))
+
+    def test_is_written_only_when_asked_for(self):
+        self.train("--steps", "5", "--out", "run")
+        self.assertEqual(self.events("run"), [])
+
+    def test_a_full_disk_costs_the_curve_and_not_the_model(self):
+        limit = lambda: (signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
+                         resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, resource.RLIM_INFINITY)))
+        arguments = ["train", "gpt", *SMALL, "--width", "4", "--steps", "600", "--out", "run", "--tensorboard"]
+        done = subprocess.run([BURT, *arguments], cwd=self.path, capture_output=True, text=True, timeout=120,
+                              preexec_fn=limit)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"\Aburt: cannot write '[^\n]+tfevents[^\n]+\n\Z")
+        self.assertTrue(self.burt("sample", "--model", "run/model.safetensors", "--length", "5").stdout)
 
 
 class BadInput(Burt):
