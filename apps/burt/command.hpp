@@ -16,5 +16,6 @@ inline std::string self() {
 /// Each answers the exit code; BadInput and burtorch::Error are for main to report.
 int train(std::span<const std::string> arguments);
 int sample(std::span<const std::string> arguments);
+int graph(std::span<const std::string> arguments);
 
 }  // namespace burt

@@ -1,4 +1,4 @@
-// burt: trains small language models and writes text with them.
+// burt: trains small language models, writes text with them and draws them.
 #include <burtorch/burtorch.hpp>
 #include <burtorch/core/check.hpp>
 #include <cstdio>
@@ -18,6 +18,7 @@ constexpr const char* usage =
     "  train gpt    train a decoder-only transformer on a text\n"
     "  train mlp    train a character MLP on a list of words\n"
     "  sample       write text with a trained model\n"
+    "  graph        draw a graph or a model, with values and gradients\n"
     "\n"
     "  --help       of a command: its options\n"
     "  --version    of the library\n"
@@ -37,8 +38,9 @@ int run(const std::vector<std::string>& arguments) {
   const std::span rest = std::span(arguments).subspan(arguments.empty() ? 0 : 1);
   if (command == "train") return burt::train(rest);
   if (command == "sample") return burt::sample(rest);
+  if (command == "graph") return burt::graph(rest);
   const std::string help = "; see " + burt::self() + " --help";
-  throw burt::BadInput(command.empty() ? "a command is needed: train or sample" + help
+  throw burt::BadInput(command.empty() ? "a command is needed: train, sample or graph" + help
                                        : "there is no command '" + command + "'" + help);
 }
 

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import resource
 import shutil
 import signal
@@ -31,19 +32,19 @@ class Burt(unittest.TestCase):
         self.addCleanup(self.folder.cleanup)
         self.path = pathlib.Path(self.folder.name)
 
-    def burt(self, *arguments, code=0):
+    def burt(self, *arguments, code=0, path=os.environ.get("PATH", "")):
         done = subprocess.run([BURT, *arguments], cwd=self.path, capture_output=True, text=True,
-                              errors="surrogateescape", timeout=120)
+                              errors="surrogateescape", timeout=120, env={**os.environ, "PATH": path})
         self.assertEqual(done.returncode, code, (arguments, done.stdout, done.stderr))
         return done
 
     def train(self, *arguments, code=0):
         return self.burt("train", "gpt", *SMALL, *arguments, code=code)
 
-    def refused(self, *arguments):
+    def refused(self, *arguments, **more):
         """One sentence on stderr, exit code 2, and nothing new in the folder."""
         before = sorted(self.path.rglob("*"))
-        done = self.burt(*arguments, code=2)
+        done = self.burt(*arguments, code=2, **more)
         self.assertRegex(done.stderr, r"\Aburt: [^\n]+\n\Z")
         self.assertEqual(sorted(self.path.rglob("*")), before)
         return done.stderr
@@ -293,10 +294,124 @@ class BadInput(Burt):
         self.assertIn("U+00E9", self.refused("sample", "--model", "run/model.safetensors", "--prompt", "é"))
 
 
+class Graphs(Burt):
+    def dot(self, *arguments):
+        """What is drawn: {id: label}, and the edges."""
+        text = self.burt("graph", *arguments).stdout
+        labels = dict(re.findall(r'^  (\d+) \[label="(.*?[^\\])"', text, re.M))
+        return labels, re.findall(r"^  (\d+) -> (\d+)", text, re.M)
+
+    def fake_dot(self, script):
+        """A folder with a program dot of ours, to stand first in PATH."""
+        folder = self.path / "bin"
+        folder.mkdir(exist_ok=True)
+        (folder / "dot").write_text("#!/bin/sh\n" + script + "\n")
+        (folder / "dot").chmod(0o755)
+        return str(folder) + os.pathsep + os.environ.get("PATH", "")
+
+    def test_tiny_is_figure_1(self):
+        labels, edges = self.dot("tiny")
+        self.assertEqual((len(labels), len(edges)), (10, 12))
+        self.assertEqual(labels["0"], "{{a|leaf (eLeaf)|#0}|{value -41|gradient -35}}")
+        self.assertEqual(labels["1"], "{{b|leaf (eLeaf)|#1}|{value 2|gradient 1050}}")
+        self.assertEqual(labels["9"], "{{g|div (eBinaryDiv)|#9}|{value 612.5|gradient 1}}")
+
+    def test_small_is_figure_2(self):
+        labels, edges = self.dot("small")
+        self.assertEqual((len(labels), len(edges)), (32, 44))  # 20 operators of two numbers, 4 of one
+        self.assertEqual(labels["0"], "{{a|leaf (eLeaf)|#0}|{value -4|gradient 138.834}}")
+        self.assertEqual(labels["1"], "{{b|leaf (eLeaf)|#1}|{value 2|gradient 645.577}}")
+        self.assertEqual(labels["31"], "{{g|add (eBinaryAdd)|#31}|{value 24.7041|gradient 1}}")
+
+    def test_models_are_drawn_as_their_layers(self):
+        for model, blocks, layers in (("mlp", 5, ["embedding", "linear", "tanh", "linear", "meanCrossEntropy"]),
+                                      ("gpt", 15, ["attention", "layerNorm", "meanCrossEntropy"])):
+            labels, edges = self.dot(model)
+            self.assertEqual(sum("leaf (eLeaf)" in label for label in labels.values()), blocks)
+            for layer in layers:
+                self.assertTrue(any(re.search(r"[{|]%s}" % layer, label) for label in labels.values()), layer)
+            loss = labels[str(max(map(int, labels)))]
+            self.assertRegex(loss, r"^{{loss\|meanCrossEntropy}\|{#\d+\|value [345]\.\d+\|gradient 1}")
+            self.assertNotIn("nan", loss)
+            zeros = [label for label in labels.values() if "gradients all 0" in label]
+            self.assertEqual(zeros, [])
+
+    def test_a_trained_model_has_its_sizes(self):
+        self.train("--steps", "2", "--out", "run")
+        labels, _ = self.dot("gpt", "--model", "run/model.safetensors")
+        self.assertTrue(any(label.startswith("{{blocks.0.attn.qkv.weight 24 x 8|") for label in labels.values()))
+        self.assertIn("run/model.safetensors, ",
+                      self.burt("graph", "gpt", "--model", "run/model.safetensors").stdout)
+        self.assertIn("kind 'gpt'", self.refused("graph", "mlp", "--model", "run/model.safetensors"))
+
+    def test_a_vocabulary_without_our_letters(self):
+        self.write("text", "άλφα βήτα γάμμα δέλτα\n".encode() * 20)
+        self.train("--steps", "2", "--data", "text", "--out", "run")
+        self.dot("gpt", "--model", "run/model.safetensors")
+
+    def test_trained_words(self):
+        self.burt("train", "mlp", "--context", "3", "--hidden", "8", "--steps", "2", "--out", "run")
+        labels, _ = self.dot("mlp", "--model", "run/model.safetensors")
+        self.assertTrue(any(label.startswith("{{hidden.weight 8 x 192|") for label in labels.values()))
+
+    def test_max_nodes(self):
+        text = self.burt("graph", "gpt", "--max-nodes", "3").stdout
+        self.assertRegex(text, r"\d+ more nodes are not drawn; raise maxNodes")
+        self.assertEqual(len(re.findall(r"^  \d+ \[label=", text, re.M)), 3)
+
+    def test_out_takes_dot(self):
+        for name in ("a.dot", "a.gv", "a", "./b.c/a"):
+            (self.path / "b.c").mkdir(exist_ok=True)
+            done = self.burt("graph", "tiny", "--out", name)
+            self.assertEqual((done.stdout, done.stderr), ("", ""))
+            self.assertEqual((self.path / name).read_text(), self.burt("graph", "tiny").stdout)
+
+    def test_a_picture_comes_from_the_program_dot(self):
+        path = self.fake_dot('printf "%s\\n" "$#" "$@"; cat')
+        for ending in ("svg", "png", "pdf"):
+            self.burt("graph", "tiny", "--out", "$(touch x) `touch y`;." + ending, path=path)
+            made = (self.path / ("$(touch x) `touch y`;." + ending)).read_text()
+            self.assertEqual(made, f"1\n-T{ending}\n" + self.burt("graph", "tiny").stdout)
+        self.assertEqual(len(list(self.path.iterdir())), 4)  # three pictures and bin
+
+    def test_a_picture_by_graphviz(self):
+        if shutil.which("dot") is None:
+            self.skipTest("Graphviz is not installed")
+        self.burt("graph", "tiny", "--out", "tiny.svg")
+        texts = [text.text for text in xml.etree.ElementTree.parse(self.path / "tiny.svg").iter() if text.text]
+        self.assertIn("612.5", " ".join(texts))
+        self.burt("graph", "gpt", "--out", "gpt.png")
+        self.assertEqual((self.path / "gpt.png").read_bytes()[:4], b"\x89PNG")
+
+    def test_without_graphviz(self):
+        self.assertEqual(self.refused("graph", "tiny", "--out", "a.svg", path=""),
+                         "burt: Graphviz is not installed (there is no program dot): write a .dot file, or install "
+                         "graphviz\n")
+        self.burt("graph", "tiny", "--out", "a.dot", path="")
+
+    def test_a_dot_that_fails(self):
+        self.write("a.svg", b"old")
+        for script in ("echo part; echo 'no fonts' >&2; exit 3", "exit 0", "kill -9 $$", "echo part; exec false"):
+            path = self.fake_dot(script)
+            said = self.refused("graph", "tiny", "--out", "a.svg", path=path)
+            self.assertIn("no fonts" if "fonts" in script else "made no svg", said)
+            self.assertEqual((self.path / "a.svg").read_bytes(), b"old")
+
+    def test_what_is_refused(self):
+        self.assertIn("tiny, small, mlp or gpt", self.refused("graph"))
+        self.assertIn("'large'", self.refused("graph", "large"))
+        self.assertIn(".svg", self.refused("graph", "tiny", "--out", "a.jpg"))
+        self.assertIn("no folder", self.refused("graph", "tiny", "--out", "no folder/a.dot"))
+        self.refused("graph", "tiny", "--model", "a.safetensors")
+        self.refused("graph", "gpt", "--model", "missing")
+        self.refused("graph", "tiny", "--max-nodes", "0")
+        self.refused("graph", "tiny", "--wide")
+
+
 class Looks(Burt):
     def test_help_of_every_command(self):
         for arguments in (["--help"], ["train", "--help"], ["train", "gpt", "--help"], ["train", "mlp", "--help"],
-                          ["sample", "--help"], ["--version"]):
+                          ["sample", "--help"], ["graph", "--help"], ["graph", "gpt", "--help"], ["--version"]):
             done = self.burt(*arguments)
             self.assertTrue(done.stdout)
             self.assertLess(max(map(len, done.stdout.splitlines())), 121)
