@@ -6,11 +6,10 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <concepts>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,16 +17,11 @@
 #include <vector>
 
 #include "atomic_file.hpp"
-#include "half.hpp"
+#include "convert.hpp"
 #include "mapped_file.hpp"
 #include "safetensors_header.hpp"
 
 namespace burtorch {
-
-static_assert(std::endian::native == std::endian::little, "safetensors files hold little-endian numbers");
-
-template <class T>
-concept TensorNumber = std::same_as<T, float> || std::same_as<T, double>;
 
 namespace safetensors {
 
@@ -35,13 +29,13 @@ template <TensorNumber T> constexpr std::string_view dtypeOf() {
   return std::same_as<T, float> ? "F32" : "F64";
 }
 
-/// Calls `use(i, x)` for each number. They need not be aligned: a header may have any length.
-template <class Stored, class Use> void forEach(std::span<const std::byte> bytes, Use&& use) {
-  for (std::size_t i = 0; i < bytes.size() / sizeof(Stored); ++i) {
-    Stored x;
-    std::memcpy(&x, bytes.data() + i * sizeof x, sizeof x);
-    use(i, x);
-  }
+/// The types of real numbers, which can be read; none for others.
+inline std::optional<NumberType> realTypeOf(std::string_view dtype) {
+  if (dtype == "F64") return NumberType::f64;
+  if (dtype == "F32") return NumberType::f32;
+  if (dtype == "F16") return NumberType::f16;
+  if (dtype == "BF16") return NumberType::bf16;
+  return {};
 }
 
 }  // namespace safetensors
@@ -88,34 +82,17 @@ class SafetensorsFile {
 
   /// Fails if `convert` could not turn this tensor into so many numbers.
   template <TensorNumber T> void checkReadable(const TensorInfo& tensor, std::size_t count) const {
-    const bool isReal =
-        tensor.dtype == "F64" || tensor.dtype == "F32" || tensor.dtype == "F16" || tensor.dtype == "BF16";
-    if (!isReal) refuse(tensor, "is of type " + shown(tensor.dtype, 20) + ", expected F64, F32, F16 or BF16");
+    const std::optional<NumberType> type = safetensors::realTypeOf(tensor.dtype);
+    if (!type) refuse(tensor, "is of type " + shown(tensor.dtype, 20) + ", expected F64, F32, F16 or BF16");
     const std::uint64_t has = tensor.bytes() / safetensors::bytesPerNumber(tensor.dtype);
     if (has != count)
       refuse(tensor, "has " + std::to_string(has) + " numbers, expected " + std::to_string(count));
-    if (std::same_as<T, double> || tensor.dtype != "F64") return;
-    safetensors::forEach<double>(bytes(tensor), [&](std::size_t i, double x) {
-      if (std::isfinite(x) && std::isinf(static_cast<float>(x)))
-        refuse(tensor, "has at " + std::to_string(i) + " a number too large for float; read it as double");
-    });
+    if (const std::optional<std::size_t> at = firstThatDoesNotFit<T>(*type, bytes(tensor)))
+      refuse(tensor, "has at " + std::to_string(*at) + " a number too large for float; read it as double");
   }
   /// Reads a tensor that was found readable.
   template <TensorNumber T> void convert(const TensorInfo& tensor, std::span<T> into) const {
-    const std::span<const std::byte> from = bytes(tensor);
-    const auto store = [&](std::size_t i, auto x) { into[i] = static_cast<T>(x); };
-    if (tensor.dtype == safetensors::dtypeOf<T>())
-      std::copy_n(from.data(), from.size(), std::as_writable_bytes(into).data());
-    else if (tensor.dtype == "F64")
-      safetensors::forEach<double>(from, store);
-    else if (tensor.dtype == "F32")
-      safetensors::forEach<float>(from, store);
-    else if (tensor.dtype == "F16")
-      safetensors::forEach<std::uint16_t>(
-          from, [&](std::size_t i, std::uint16_t bits) { store(i, fromHalf(bits)); });
-    else
-      safetensors::forEach<std::uint16_t>(
-          from, [&](std::size_t i, std::uint16_t bits) { store(i, fromBfloat16(bits)); });
+    convertNumbers(*safetensors::realTypeOf(tensor.dtype), bytes(tensor), into);
   }
 
  private:
