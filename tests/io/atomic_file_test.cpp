@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <atomic>
@@ -127,14 +126,11 @@ TEST(AtomicFile, LeavesAReadOnlyFolderAlone) {
 TEST(AtomicFile, AFullDiskLeavesTheOldFile) {
   const Scratch scratch;
   scratch.put("f", "old");
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
-  const auto handler = signal(SIGXFSZ, SIG_IGN);
-  const rlimit small{10'000, before.rlim_max};
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
-  const std::string sentence = sentenceOf([&] { save(scratch.path("f"), std::string(10'001, 'x')); });
-  setrlimit(RLIMIT_FSIZE, &before);
-  signal(SIGXFSZ, handler);
+  std::string sentence;
+  {
+    const FullDisk disk(10'000);
+    sentence = sentenceOf([&] { save(scratch.path("f"), std::string(10'001, 'x')); });
+  }
   EXPECT_TRUE(contains(sentence, "File too large")) << sentence;
   EXPECT_TRUE(contains(sentence, "nothing was changed")) << sentence;
   EXPECT_EQ(contentOf(scratch.path("f")), "old");

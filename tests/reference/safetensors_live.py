@@ -24,24 +24,7 @@ except ImportError as reason:
 
 import make_gpt
 import make_safetensors
-
-
-def ours(dump, files):
-    """For each file {name: (dtype, shape, bytes)}, or the error as text."""
-    answers, tensors = [], {}
-    output = subprocess.run([dump, *files], check=True, capture_output=True).stdout
-    for line in output.decode("utf-8", "replace").splitlines():
-        if line.startswith("error: "):
-            answers.append(line)
-        elif line == ".":
-            answers.append(tensors)
-            tensors = {}
-        else:
-            name, dtype, shape, data = line.split(" ")
-            numbers = [int(n) for n in shape.strip("[]").split(",") if n]
-            tensors[bytes.fromhex(name[1:]).decode()] = (dtype, numbers, bytes.fromhex(data[1:]))
-    assert len(answers) == len(files), (len(answers), len(files))
-    return answers
+from dumped import damaged, ours
 
 
 def theirs(data):
@@ -68,17 +51,9 @@ def check_damage(dump, folder):
     whole = [save(make_safetensors.floats(), {"format": "pt"}), save(make_safetensors.types()), save(small), save({})]
     cases = list(whole)
     for file in (whole[0], whole[2]):
-        cases += [file[:n] for n in range(len(file))]
-        for bit in range(8 * len(file)):
-            changed = bytearray(file)
-            changed[bit // 8] ^= 1 << bit % 8
-            cases.append(bytes(changed))
-    files = []
-    for i, data in enumerate(cases):
-        files.append(folder / f"{i}.safetensors")
-        files[-1].write_bytes(data)
+        cases += damaged(file)
     accepted, only_theirs = 0, []
-    for i, answer in enumerate(ours(dump, files)):
+    for i, answer in enumerate(ours(dump, folder, cases)):
         wanted = theirs(cases[i])
         if isinstance(answer, str):
             if not isinstance(wanted, str):
