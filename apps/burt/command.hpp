@@ -17,5 +17,6 @@ inline std::string self() {
 int train(std::span<const std::string> arguments);
 int sample(std::span<const std::string> arguments);
 int graph(std::span<const std::string> arguments);
+int inspect(std::span<const std::string> arguments);
 
 }  // namespace burt

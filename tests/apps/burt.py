@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import unicodedata
 import unittest
 import xml.etree.ElementTree
 
@@ -256,6 +257,163 @@ class TensorBoard(Burt):
         self.assertTrue(self.burt("sample", "--model", "run/model.safetensors", "--length", "5").stdout)
 
 
+def safetensors(tensors, metadata=None):
+    """The bytes of a file; tensors are (name, dtype, shape, data)."""
+    header, data = {} if metadata is None else {"__metadata__": metadata}, b""
+    for name, dtype, shape, numbers in tensors:
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(numbers)]}
+        data += numbers
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def npy(descr, shape, data):
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data
+
+
+def columns(text):
+    """How many columns a terminal gives to a text."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+class Inspecting(Burt):
+    def table(self, file):
+        """The rows below the line of titles as lists of words, until the empty line before the totals."""
+        lines = self.burt("inspect", file).stdout.splitlines()
+        first = next(i for i, line in enumerate(lines) if line.split()[:3] == ["name", "shape", "dtype"])
+        return [line.split() for line in lines[first + 1:-2]]
+
+    def json(self, file):
+        lines = [json.loads(line) for line in self.burt("inspect", file, "--json").stdout.splitlines()]
+        return lines[0], lines[1:-1], lines[-1]
+
+    def floats(self, *numbers):
+        return struct.pack(f"<{len(numbers)}f", *numbers)
+
+    def test_a_trained_model_fits_the_page_and_adds_up(self):
+        self.burt("train", "gpt", "--steps", "2", "--out", "run")
+        for name, numbers in (("model", 46289), ("state", 92578)):
+            text = self.burt("inspect", f"run/{name}.safetensors").stdout
+            self.assertIn(f"{numbers} parameters, {4 * numbers} bytes; all finite", text)
+            for fact in ("model            gpt", "step             2", "burtorch         ", "vocabulary       characters"):
+                self.assertIn(fact, text)
+            self.assertLess(max(map(len, text.splitlines())), 121)
+        rows = self.table("run/model.safetensors")
+        self.assertEqual(sum(int(row[3]) for row in rows), 46289)
+        self.assertIn(["wte.weight", "[65,24]", "F32", "1560"], [row[:4] for row in rows])
+
+    def test_statistics_of_every_real_type(self):
+        for dtype, data in (("F64", struct.pack("<4d", 0.5, -2, 1, 0.5)), ("F32", self.floats(0.5, -2, 1, 0.5)),
+                            ("F16", struct.pack("<4e", 0.5, -2, 1, 0.5)), ("BF16", bytes.fromhex("003f00c0803f003f"))):
+            file = self.write("f", safetensors([("x", dtype, [2, 2], data)]))
+            self.assertEqual(self.table(file)[0][:9], ["x", "[2,2]", dtype, "4", "-2", "0", "1", "0", "0"])
+            _, (tensor,), _ = self.json(file)
+            self.assertEqual((tensor["min"], tensor["mean"], tensor["max"], tensor["count"], tensor["bytes"]),
+                             (-2, 0, 1, 4, len(data)))
+            self.assertEqual(sum(tensor["histogram"]["counts"]), 4)
+
+    def test_numbers_that_are_not_finite_are_counted_and_left_out(self):
+        nan, inf = float("nan"), float("inf")
+        file = self.write("f", safetensors([("bad", "F32", [6], self.floats(nan, 1, inf, 3, -inf, nan)),
+                                            ("fine", "F32", [2], self.floats(1, 2)),
+                                            ("worse", "F32", [2], self.floats(nan, nan))]))
+        rows = self.table(file)
+        self.assertEqual(rows[0][3:9], ["6", "1", "2", "3", "2", "2"])
+        self.assertEqual(rows[1][3:9], ["2", "1", "1.5", "2", "0", "0"])
+        self.assertEqual(rows[2][3:], ["2", "-", "-", "-", "2", "0"])
+        self.assertIn("not finite: 4 NaN, 2 infinite", self.burt("inspect", file).stdout)
+        worse = self.json(file)[1][2]
+        self.assertEqual((worse["nan"], worse["min"], worse["mean"], worse["max"]), (2, None, None, None))
+        self.assertEqual(worse["histogram"], {"lower": None, "width": None, "counts": []})
+
+    def test_the_histogram_is_drawn(self):
+        numbers = [0.5] * 8 + [1.5] * 4 + [15.5]
+        file = self.write("f", safetensors([("x", "F32", [13], self.floats(*numbers))]))
+        self.assertTrue(self.burt("inspect", file).stdout.splitlines()[3].endswith("  █▅" + 13 * " " + "▂"))
+        self.assertEqual(self.json(file)[1][0]["histogram"],
+                         {"lower": 0, "width": 1, "counts": [8, 4] + 13 * [0] + [1]})
+
+    def test_types_without_statistics_have_dashes(self):
+        file = self.write("f", safetensors([("i", "I64", [2], bytes(16)), ("b", "BOOL", [3], bytes(3)),
+                                            ("new", "F4", [8], bytes(4))]))
+        self.assertEqual(self.table(file), [["i", "[2]", "I64", "2", *"------", "16", "bytes"],
+                                            ["b", "[3]", "BOOL", "3", *"------", "3", "bytes"],
+                                            ["new", "[8]", "F4", "-", *"------", "4", "bytes"]])
+        _, tensors, totals = self.json(file)
+        self.assertNotIn("mean", tensors[0])
+        self.assertEqual((tensors[2]["count"], tensors[2]["bytes"]), (None, 4))
+        self.assertEqual(totals, {"tensors": 3, "parameters": 5, "bytes": 23})
+
+    def test_no_numbers_and_no_tensors(self):
+        file = self.write("f", safetensors([("none", "F32", [0, 5], b""), ("one", "F32", [], self.floats(7))]))
+        self.assertEqual(self.table(file)[0], ["none", "[0,5]", "F32", "0", "-", "-", "-", "0", "0"])
+        self.assertEqual(self.table(file)[1], ["one", "[]", "F32", "1", "7", "7", "7", "0", "0", "█"])
+        self.assertIn("0 tensors, 0 parameters, 0 bytes", self.burt("inspect", self.write("g", safetensors([]))).stdout)
+
+    def test_an_array_of_numpy(self):
+        file = self.write("a.npy", npy("<f8", (2, 2), struct.pack("<4d", 0.5, -2, 1, 0.5)))
+        self.assertEqual(self.table(file)[0][:9], ["a.npy", "[2,2]", "<f8", "4", "-2", "0", "1", "0", "0"])
+        head, (tensor,), totals = self.json(file)
+        self.assertEqual((head["format"], tensor["mean"], totals["bytes"]), ("npy", 0, 32))
+        self.assertEqual(self.table(self.write("b", npy("<i8", (3,), bytes(24))))[0][2:],
+                         ["<i8", "3", *"------", "24", "bytes"])
+
+    def test_the_kind_is_recognised_by_content(self):
+        self.write("model.npy", safetensors([("x", "F32", [1], self.floats(1))]))
+        self.write("array.safetensors", npy("<f4", (1,), self.floats(1)))
+        self.assertEqual(self.json("model.npy")[0]["format"], "safetensors")
+        self.assertEqual(self.json("array.safetensors")[0]["format"], "npy")
+
+    def test_hostile_names_and_metadata_do_not_reach_the_terminal(self):
+        hostile = "\x1b[2J\x07\x9b31m\r\n\x7f\u202e\u2028\u200bname\t"
+        data = safetensors([(hostile, "F32", [1], self.floats(1)), ("b", hostile, [1], b"1")], {hostile: hostile})
+        for options in ([], ["--json"]):
+            text = self.burt("inspect", self.write("f", data), *options).stdout
+            self.assertTrue(text.replace("\n", "").isprintable(), repr(text))
+            self.assertEqual(len(text.splitlines()), 8 if not options else 4)
+        head, tensors, _ = self.json("f")
+        self.assertEqual((head["metadata"], tensors[0]["name"]), ({hostile: hostile}, hostile))
+
+    def test_columns_stay_aligned_for_names_of_any_length_and_script(self):
+        names = ["w", "é" * 10, "層.0.重み", "a" + "\u0301" * 5, "😀.bias", "first." + "x" * 3000 + ".last",
+                 "層" * 500, "\u0301" * 4000, "\x1b" * 50]
+        file = self.write("f", safetensors([(name, "F32", [2], self.floats(-1, 1)) for name in names],
+                                           {"層": "1", "ab": "2", "long": "v" * 5000}))
+        lines = self.burt("inspect", file).stdout.splitlines()
+        self.assertIn("  層    1", lines)
+        self.assertIn("  ab    2", lines)
+        self.assertIn("  long  " + "v" * 39 + "…" + "v" * 40 + " (5000 bytes)", lines)
+        first = next(i for i, line in enumerate(lines) if line.startswith("name"))
+        starts = {columns(line.split("[2]    F32")[0]) for line in lines[first + 1:-2]}
+        self.assertEqual(starts, {lines[first].index("shape")})
+        self.assertLess(max(map(columns, lines)), 121)
+        self.assertTrue(any(line.startswith("first.xx") and ".last  [2]" in line for line in lines))
+
+    def test_enormous_names_and_shapes_are_cut(self):
+        data = safetensors([("n" * 5_000_000, "F32", [1] * 64, self.floats(1)), ("m", "U8", [10**18, 0], b"")])
+        text = self.burt("inspect", self.write("f", data)).stdout
+        self.assertLess(max(map(len, text.splitlines())), 121)
+
+    def test_what_is_wrong_is_one_sentence(self):
+        whole = safetensors([("x", "F32", [2], self.floats(1, 2))])
+        array = npy("<f4", (2,), self.floats(1, 2))
+        for data in (b"", b"x", b"PK\x03\x04", bytes(100), b"{}", whole[:-1], whole + b"x", whole[:12], array[:-1],
+                     array + b"x", array[:9], npy(">f8", (1,), bytes(8)), npy("|O", (1,), bytes(8))):
+            self.assertIn("'f'", self.refused("inspect", self.write("f", data)))
+        for arguments in (["missing"], ["."], [], ["f", "f"], ["--colour"], ["f", "--json=1"], [""]):
+            self.refused("inspect", *arguments)
+        os.mkfifo(self.path / "pipe")
+        self.assertIn("it is a pipe", self.refused("inspect", "pipe"))
+
+    def test_output_that_cannot_be_written_is_an_error(self):
+        self.write("f", safetensors([("x", "F32", [1], self.floats(1))]))
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([BURT, "inspect", "f"], cwd=self.path, stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, r"\Aburt: cannot write [^\n]+\n\Z")
+
+
 class BadInput(Burt):
     def test_commands_and_flags(self):
         for arguments in ([], ["fly"], ["train"], ["train", "cnn"], ["train", "gpt", "--colour", "red"],
@@ -411,7 +569,8 @@ class Graphs(Burt):
 class Looks(Burt):
     def test_help_of_every_command(self):
         for arguments in (["--help"], ["train", "--help"], ["train", "gpt", "--help"], ["train", "mlp", "--help"],
-                          ["sample", "--help"], ["graph", "--help"], ["graph", "gpt", "--help"], ["--version"]):
+                          ["sample", "--help"], ["graph", "--help"], ["graph", "gpt", "--help"], ["inspect", "--help"],
+                          ["--version"]):
             done = self.burt(*arguments)
             self.assertTrue(done.stdout)
             self.assertLess(max(map(len, done.stdout.splitlines())), 121)
