@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes files with NumPy, for tests of our reader and writer.
 
-numpy_NAME.npy    one array of ARRAYS each; our writer must give the same bytes for those in WRITTEN
+numpy_NAME.npy        one of arrays(); of the types that we write, our writer must give the same bytes
+numpy_versionN.npy    the same two numbers in later versions of the format
 
 usage: make_npy.py [FOLDER]    needs numpy
 """
@@ -27,9 +28,6 @@ def arrays():
         "big": numpy.array([1.0, 2.0], dtype=">f8"),
         "text": numpy.array(["a", "bc"]),
     }
-
-
-WRITTEN = ["f8", "f4", "i8", "i4", "u1", "scalar", "none"]
 
 
 def main():
