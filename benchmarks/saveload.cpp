@@ -15,6 +15,7 @@
 
 #include "child.hpp"
 #include "harness.hpp"
+#include "listing.hpp"
 
 namespace bench {
 namespace {
@@ -23,7 +24,6 @@ namespace fs = std::filesystem;
 using burtorch::RawSave;
 using burtorch::Value;
 
-constexpr double a0 = -4, b0 = 2;  // the inputs of Listing F.8
 constexpr std::size_t count = 7;
 
 /// A folder for temporaries, removed with all it holds.
@@ -45,18 +45,7 @@ struct Activations {
 
   Activations() {
     const burtorch::CurrentTape here(tape);
-    Value a(a0), b(b0);
-    auto c = a + b;
-    auto d = a * b + pow3(b);
-    c += c + Value(1.0);
-    c += Value(1.0) + c - a;
-    d += d * Value(2.0) + relu(b + a);
-    d += Value(3.0) * d + relu(b - a);
-    auto e = c - d;
-    auto f = sqr(e);
-    auto g = f / Value(2.0);
-    g += Value(10.0) / f;
-    nodes = {a, b, c, d, e, f, g};
+    nodes = listing();
   }
   std::vector<double> numbers() {
     const burtorch::CurrentTape here(tape);
@@ -197,7 +186,7 @@ std::vector<Row> saveload(const Options& options) {
                       .answers = {{numbers, numbers.back()}},
                       .unit = {"limit", "loop"},
                       .work = isLoad ? "load" : "save",
-                      .peers = {.settings = {{"a", a0}, {"b", b0}, {"load", isLoad ? 1 : 0}}}};
+                      .peers = {.settings = {{"a", listingA}, {"b", listingB}, {"load", isLoad ? 1 : 0}}}};
     const auto contestants = isLoad ? loaders(folder.path, graph) : savers(folder.path, graph);
     for (Row& row : compare(options, trial, contestants)) rows.push_back(std::move(row));
   }

@@ -94,10 +94,10 @@ TEST(Json, TakesExactlyTheCharactersOfUtf8) {
     const bool isCharacter = point < 0x110000 && (point < 0xD800 || point > 0xDFFF);
     for (int length = shortest; length <= 4; ++length) {
       const std::string text = utf8(point, length);
-      ASSERT_EQ(utf8Length(text + "x"), isCharacter && length == shortest ? text.size() : 0U)
+      ASSERT_EQ(decodeUtf8(text + "x", 0).bytes, isCharacter && length == shortest ? text.size() : 0U)
           << point << " in " << length << " bytes";
       for (std::size_t cut = 1; cut < text.size(); ++cut)
-        ASSERT_EQ(utf8Length(text.substr(0, cut)), 0U) << point;
+        ASSERT_EQ(decodeUtf8(text.substr(0, cut), 0).bytes, 0U) << point;
     }
   }
   for (const char* wrong : {"\x80", "\xFF", "\xC3(", "\xE2\x82(", "\xF0\x9F\x98(", "\xF8\x88\x80\x80\x80"})

@@ -8,34 +8,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "../core/check.hpp"
+#include "../data/utf8.hpp"
+#include "header_text.hpp"
 #include "shown.hpp"
 
 namespace burtorch {
-
-/// How many bytes the UTF-8 character at the start of the text has; 0 if there is none. Overlong forms, surrogates and
-/// numbers above 10FFFF are none.
-inline std::size_t utf8Length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  const auto isNext = [&](std::size_t i) { return (byte(i) & 0xC0U) == 0x80U; };
-  if (text.empty()) return 0;
-  const unsigned first = byte(0), second = byte(1);
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) return isNext(1) ? 2 : 0;
-  if (!isNext(1) || !isNext(2)) return 0;
-  if (first >= 0xE0 && first <= 0xEF) {
-    const bool isOverlong = first == 0xE0 && second < 0xA0, isSurrogate = first == 0xED && second > 0x9F;
-    return isOverlong || isSurrogate ? 0 : 3;
-  }
-  if (first < 0xF0 || first > 0xF4 || !isNext(3)) return 0;
-  const bool isOverlong = first == 0xF0 && second < 0x90, isTooLarge = first == 0xF4 && second > 0x8F;
-  return isOverlong || isTooLarge ? 0 : 4;
-}
 
 /// How many bytes at the start of the text stand for themselves in a JSON string and are ASCII: nearly always all.
 inline std::size_t plainLength(std::string_view text) {
@@ -47,10 +29,9 @@ inline std::size_t plainLength(std::string_view text) {
   return length;
 }
 
-class JsonReader {
+class JsonReader : public HeaderText {
  public:
-  /// `source` names the file in errors. Both texts must outlive the reader.
-  JsonReader(std::string_view text, std::string_view source) : text_(text), source_(source) {}
+  using HeaderText::HeaderText, HeaderText::refuse;
 
   /// Calls `member(key)` for each member; it must read the value.
   template <class Member> void object(Member&& member) {
@@ -82,7 +63,7 @@ class JsonReader {
       const std::size_t plain = plainLength(text_.substr(at_));
       result.append(text_, at_, plain);
       at_ += plain;
-      const std::size_t length = utf8Length(text_.substr(at_));
+      const std::size_t length = at_ < text_.size() ? decodeUtf8(text_, at_).bytes : 0;
       if (length == 0) refuse(at_ < text_.size() ? "text in UTF-8" : "the end of a string");
       if (static_cast<unsigned char>(text_[at_]) < 0x20) refuse("an escape for a control character");
       if (text_[at_] == '"') break;
@@ -98,16 +79,7 @@ class JsonReader {
   }
   /// A whole number without sign, below 2^64.
   std::uint64_t integer() {
-    skipSpace();
-    const std::size_t first = at_;
-    std::uint64_t value = 0;
-    for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
-      const auto digit = static_cast<std::uint64_t>(text_[at_] - '0');
-      if (value > (std::numeric_limits<std::uint64_t>::max() - digit) / 10) refuse("a number below 2^64");
-      if (at_ > first && value == 0) refuse("a number without leading zeros");
-      value = value * 10 + digit;
-    }
-    if (at_ == first) refuse("a whole number without sign");
+    const std::uint64_t value = digits();
     if (at_ < text_.size() && (text_[at_] == '.' || text_[at_] == 'e' || text_[at_] == 'E'))
       refuse("a whole number");
     return value;
@@ -123,33 +95,8 @@ class JsonReader {
     fail("cannot read '%s': %s '%s' at byte %zu of its header; was the file damaged?", shown(source_).c_str(),
          why, shown(key, 40).c_str(), keyAt_);
   }
-  /// Reports what was expected here.
-  [[noreturn]] void refuse(const char* expected) const {
-    char found[32] = "its end";
-    if (at_ < text_.size()) {
-      const auto byte = static_cast<unsigned char>(text_[at_]);
-      const bool isPrintable = byte >= 0x20 && byte < 0x7F;
-      std::snprintf(found, sizeof found, isPrintable ? "'%c'" : "byte 0x%02X", byte);
-    }
-    fail("cannot read '%s': at byte %zu of its header expected %s, found %s; was the file damaged?",
-         shown(source_).c_str(), at_, expected, found);
-  }
 
  private:
-  void skipSpace() {
-    const auto isSpace = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };
-    while (at_ < text_.size() && isSpace(text_[at_])) ++at_;
-  }
-  bool takes(char c) {
-    skipSpace();
-    if (at_ == text_.size() || text_[at_] != c) return false;
-    ++at_;
-    return true;
-  }
-  void take(char c, const char* expected) {
-    if (!takes(c)) refuse(expected);
-  }
-
   void appendEscaped(std::string& result) {
     constexpr std::string_view letters = "\"\\/bfnrt", meanings = "\"\\/\b\f\n\r\t";
     ++at_;
@@ -187,25 +134,7 @@ class JsonReader {
     }
     return value;
   }
-  static void appendUtf8(std::string& result, std::uint32_t point) {
-    const auto append = [&](std::uint32_t byte) { result += static_cast<char>(byte); };
-    const auto rest = [&](unsigned shift) { append(0x80U | ((point >> shift) & 0x3FU)); };
-    if (point < 0x80) return append(point);
-    if (point < 0x800) {
-      append(0xC0U | (point >> 6));
-    } else if (point < 0x10000) {
-      append(0xE0U | (point >> 12));
-      rest(6);
-    } else {
-      append(0xF0U | (point >> 18));
-      rest(12);
-      rest(6);
-    }
-    rest(0);
-  }
-
-  std::string_view text_, source_;
-  std::size_t at_ = 0, keyAt_ = 0;
+  std::size_t keyAt_ = 0;
 };
 
 /// Appends a string with its quotes. False, and nothing useful is appended, if the text is not UTF-8.
@@ -216,7 +145,7 @@ inline bool appendJsonString(std::string& json, std::string_view text) {
     json.append(text, 0, plain);
     text.remove_prefix(plain);
     if (text.empty()) break;
-    const std::size_t length = utf8Length(text);
+    const std::size_t length = decodeUtf8(text, 0).bytes;
     if (length == 0) return false;
     if (text[0] == '"' || text[0] == '\\') json += '\\';
     if (static_cast<unsigned char>(text[0]) < 0x20) {

@@ -9,13 +9,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "../core/check.hpp"
+#include "header_text.hpp"
 #include "shown.hpp"
 
 namespace burtorch {
@@ -67,10 +67,9 @@ inline std::string shapeText(const std::vector<std::uint64_t>& shape) {
   return text + ")";
 }
 
-class HeaderReader {
+class HeaderReader : private HeaderText {
  public:
-  /// `source` names the file in errors. Both texts must outlive the reader.
-  HeaderReader(std::string_view text, std::string_view source) : text_(text), source_(source) {}
+  using HeaderText::HeaderText;
 
   NpyHeader read() {
     take('{', "'{'");
@@ -132,51 +131,11 @@ class HeaderReader {
     while (!takes(')')) {
       if (!hasComma) refuse("',' or ')'");
       if (header_.shape.size() == maxDimensions) refuse("no more than 64 sizes");
-      header_.shape.push_back(integer());
+      header_.shape.push_back(digits());
       hasComma = takes(',');
       if (!hasComma && header_.shape.size() == 1) refuse("','");
     }
   }
-  std::uint64_t integer() {
-    skipSpace();
-    const std::size_t first = at_;
-    std::uint64_t value = 0;
-    for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
-      const auto digit = static_cast<std::uint64_t>(text_[at_] - '0');
-      if (value > (std::numeric_limits<std::uint64_t>::max() - digit) / 10) refuse("a number below 2^64");
-      if (at_ > first && value == 0) refuse("a number without leading zeros");
-      value = value * 10 + digit;
-    }
-    if (at_ == first) refuse("a whole number without sign");
-    return value;
-  }
-
-  void skipSpace() {
-    const auto isSpace = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };
-    while (at_ < text_.size() && isSpace(text_[at_])) ++at_;
-  }
-  bool takes(char c) {
-    skipSpace();
-    if (at_ == text_.size() || text_[at_] != c) return false;
-    ++at_;
-    return true;
-  }
-  void take(char c, const char* expected) {
-    if (!takes(c)) refuse(expected);
-  }
-  [[noreturn]] void refuse(const char* expected) const {
-    char found[32] = "its end";
-    if (at_ < text_.size()) {
-      const auto byte = static_cast<unsigned char>(text_[at_]);
-      const bool isPrintable = byte >= 0x20 && byte < 0x7F;
-      std::snprintf(found, sizeof found, isPrintable ? "'%c'" : "byte 0x%02X", byte);
-    }
-    fail("cannot read '%s': at byte %zu of its header expected %s, found %s; was the file damaged?",
-         shown(source_).c_str(), at_, expected, found);
-  }
-
-  std::string_view text_, source_;
-  std::size_t at_ = 0;
   NpyHeader header_;
   bool hasDescr_ = false, hasOrder_ = false, hasShape_ = false;
 };
