@@ -9,6 +9,7 @@
 #include <random>
 
 #include "burtorch/io/npy.hpp"
+#include "io/hostile_places.hpp"
 #include "io/npy_cases.hpp"
 #include "io/scratch.hpp"
 #include "reference/error_sentence.hpp"
@@ -114,23 +115,8 @@ TEST(NpyHostile, PartsOfHeadersInRandomOrder) {
   }
 }
 
-TEST(NpyHostile, WhatIsNoRegularFile) {
-  const Scratch scratch;
-  ASSERT_EQ(mkfifo(scratch.path("pipe").c_str(), 0600), 0);
-  EXPECT_TRUE(contains(refusal(scratch.path("pipe")), "it is a pipe"));
-  EXPECT_TRUE(contains(refusal(scratch.folder()), "it is a directory"));
-  EXPECT_TRUE(contains(refusal(scratch.path("missing")), "there is no such file"));
-  EXPECT_TRUE(contains(refusal("/dev/zero"), "a device"));
-  EXPECT_TRUE(contains(refusal(scratch.put("empty", "")), "it is empty"));
-}
-TEST(NpyHostile, WhatMayNotBeRead) {
-  const Scratch scratch;
-  const std::string path = scratch.put("f", smallNpy());
-  std::filesystem::permissions(scratch.folder(), std::filesystem::perms(0755));
-  std::filesystem::permissions(path, std::filesystem::perms::none);
-  const WithoutPrivileges user;
-  EXPECT_TRUE(contains(refusal(path), "not permitted"));
-}
+TEST(NpyHostile, WhatIsNoRegularFile) { expectOnlyRegularFilesAreRead(refusal); }
+TEST(NpyHostile, WhatMayNotBeRead) { expectPermissionsAreRespected(refusal, smallNpy()); }
 TEST(NpyHostile, AnEnormousFileIsAnsweredAtOnce) {
   const Scratch scratch;
   const std::uint64_t terabyte = 1ULL << 40;

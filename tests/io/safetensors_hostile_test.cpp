@@ -9,6 +9,7 @@
 #include <set>
 
 #include "burtorch/io/safetensors.hpp"
+#include "io/hostile_places.hpp"
 #include "io/safetensors_cases.hpp"
 #include "io/scratch.hpp"
 #include "reference/error_sentence.hpp"
@@ -82,23 +83,8 @@ TEST(SafetensorsHostile, EveryFlippedBitIsAnErrorOrData) {
   EXPECT_LE(errors, bits - dataBits);
 }
 
-TEST(SafetensorsHostile, WhatIsNoRegularFile) {
-  const Scratch scratch;
-  ASSERT_EQ(mkfifo(scratch.path("pipe").c_str(), 0600), 0);
-  EXPECT_TRUE(contains(refusal(scratch.path("pipe")), "it is a pipe"));
-  EXPECT_TRUE(contains(refusal(scratch.folder()), "it is a directory"));
-  EXPECT_TRUE(contains(refusal(scratch.path("missing")), "there is no such file"));
-  EXPECT_TRUE(contains(refusal("/dev/zero"), "a device"));
-  EXPECT_TRUE(contains(refusal(scratch.put("empty", "")), "it is empty"));
-}
-TEST(SafetensorsHostile, WhatMayNotBeRead) {
-  const Scratch scratch;
-  const std::string path = scratch.put("f", smallFile());
-  std::filesystem::permissions(scratch.folder(), std::filesystem::perms(0755));
-  std::filesystem::permissions(path, std::filesystem::perms::none);
-  const WithoutPrivileges user;
-  EXPECT_TRUE(contains(refusal(path), "not permitted"));
-}
+TEST(SafetensorsHostile, WhatIsNoRegularFile) { expectOnlyRegularFilesAreRead(refusal); }
+TEST(SafetensorsHostile, WhatMayNotBeRead) { expectPermissionsAreRespected(refusal, smallFile()); }
 TEST(SafetensorsHostile, AnEnormousFileIsAnsweredAtOnce) {
   const Scratch scratch;
   const std::uint64_t terabyte = 1ULL << 40;
