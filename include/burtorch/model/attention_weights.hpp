@@ -1,0 +1,78 @@
+// Where a GPT looks: the weights of attention of every layer and head for one text. They are those of an ordinary forward
+// pass, read off the tape, where the attention layer keeps them for its slope; nothing is computed a second time.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "gpt.hpp"
+
+namespace burtorch {
+
+/// Row by row, in order of layers, then heads.
+template <class T> class AttentionWeights {
+ public:
+  AttentionWeights(std::size_t layers, std::size_t heads, std::size_t positions)
+      : layers_(layers),
+        heads_(heads),
+        positions_(positions),
+        weights_(layers * heads * positions * positions) {}
+
+  std::size_t layers() const { return layers_; }
+  std::size_t heads() const { return heads_; }
+  std::size_t positions() const { return positions_; }
+  /// How much the position `query` takes from the position `key`. Over all keys these sum to 1; a later key has 0.
+  const T& operator()(std::size_t layer, std::size_t head, std::size_t query, std::size_t key) const {
+    return weights_[indexOf(layer, head, query, key)];
+  }
+  T& operator()(std::size_t layer, std::size_t head, std::size_t query, std::size_t key) {
+    return weights_[indexOf(layer, head, query, key)];
+  }
+
+ private:
+  std::size_t indexOf(std::size_t layer, std::size_t head, std::size_t query, std::size_t key) const {
+    if (layer >= layers_ || head >= heads_ || query >= positions_ || key >= positions_)
+      fail("attention of layer %zu, head %zu, position %zu to %zu is asked for; there are %zu, %zu, %zu",
+           layer, head, query, key, layers_, heads_, positions_);
+    return ((layer * heads_ + head) * positions_ + query) * positions_ + key;
+  }
+
+  std::size_t layers_, heads_, positions_;
+  std::vector<T> weights_;
+};
+
+/// The weights for `tokens`, of which a GPT sees the last `context`. The tape is left as it was.
+template <class T, Config C>
+AttentionWeights<T> attentionWeights(const Gpt<T, C>& gpt, std::span<const Index> tokens) {
+  const GptConfig& config = gpt.config();
+  const std::size_t seen = std::min(tokens.size(), config.context);
+  if (seen == 0) fail("attention to an empty text is asked for: it needs at least one token");
+  auto& tape = gpt.parameters().tape();
+  const CurrentTape here(tape);
+  const SampleScope scope(tape);
+  std::vector<Index> columns(gpt.columnsFor(1), noToken);
+  std::copy(tokens.end() - static_cast<std::ptrdiff_t>(seen), tokens.end(), columns.begin());
+  const std::size_t start = tape.used().instructions;
+  gpt.logits(columns);
+
+  AttentionWeights<T> result(config.layers, config.heads, seen);
+  const Opcode attention = opcodeOn<ops::AttentionLayer>(tape);
+  // Behind the results of a layer: [head][key][query], queries filled up to whole vectors.
+  const std::size_t padded = nn::paddedTo<T>(config.context), results = config.width * columns.size();
+  std::size_t layer = 0;
+  for (std::size_t i = start; i < tape.used().instructions; ++i) {
+    if (tape.instruction(i).op() != attention) continue;
+    const std::size_t first = tape.at(i).last + 1 - tape.outputCount(i);
+    const std::span<const T> weights = std::span<const T>(tape.values()).subspan(first + results);
+    for (std::size_t head = 0; head < config.heads; ++head)
+      for (std::size_t query = 0; query < seen; ++query)
+        for (std::size_t key = 0; key < seen; ++key)
+          result(layer, head, query, key) = weights[(head * config.context + key) * padded + query];
+    ++layer;
+  }
+  return result;
+}
+
+}  // namespace burtorch
