@@ -2,72 +2,16 @@
 // nothing installed. Labels may be anything: they are escaped. Points that are not finite are left out.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
+
+#include "curve.hpp"
+#include "svg.hpp"
 
 namespace burtorch {
-
-struct CurvePoint {
-  double x, y;
-};
-struct Curve {
-  std::string label;
-  std::vector<CurvePoint> points;
-};
-
-namespace detail {
-
-/// For XML: also bytes that XML cannot hold become a question mark.
-inline std::string escapedForXml(std::string_view text) {
-  std::string safe;
-  for (const char c : text) {
-    if (c == '&')
-      safe += "&amp;";
-    else if (c == '<')
-      safe += "&lt;";
-    else if (c == '>')
-      safe += "&gt;";
-    else if (c == '"')
-      safe += "&quot;";
-    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f || static_cast<unsigned char>(c) >= 0x80)
-      safe += '?';
-    else
-      safe += c;
-  }
-  return safe;
-}
-
-/// 1, 2 or 5 times a power of ten, so that some `count` steps cover `width`.
-inline double roundStep(double width, double count) {
-  const double raw = width / count, power = std::pow(10.0, std::floor(std::log10(raw))), part = raw / power;
-  return power * (part < 1.5 ? 1 : part < 3.5 ? 2 : part < 7.5 ? 5 : 10);
-}
-
-/// A range of numbers that grows to hold what it is shown.
-struct Span1d {
-  double low = 0, high = 0;
-  bool isEmpty = true;
-  void hold(double x) {
-    low = isEmpty ? x : std::min(low, x);
-    high = isEmpty ? x : std::max(high, x);
-    isEmpty = false;
-  }
-  double width() const { return high > low ? high - low : 1; }
-};
-
-template <class... Arguments>
-void appendFormatted(std::string& to, const char* format, Arguments... arguments) {
-  char text[512];
-  std::snprintf(text, sizeof text, format, arguments...);
-  to += text;
-}
-
-}  // namespace detail
 
 /// A whole SVG file.
 inline std::string curveSvg(std::string_view title, std::string_view xLabel, std::string_view yLabel,
@@ -83,6 +27,7 @@ inline std::string curveSvg(std::string_view title, std::string_view xLabel, std
     return height - bottom - (y - ys.low) / ys.width() * (height - top - bottom);
   };
 
+  const detail::PlainDecimalPoint plain;
   std::string svg;
   detail::appendFormatted(svg,
                           "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %g %g\" "
