@@ -13,7 +13,7 @@ import re
 import sys
 import tempfile
 
-FOLDERS = ["core", "graph", "view", "nn", "model", "oracle", "train", "data", "io", "viz"]
+FOLDERS = ["core", "graph", "view", "nn", "model", "oracle", "train", "data", "io", "viz", "debug"]
 HEADER_LINES = 350
 CORE_LINES = 3900
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
