@@ -18,5 +18,6 @@ int train(std::span<const std::string> arguments);
 int sample(std::span<const std::string> arguments);
 int graph(std::span<const std::string> arguments);
 int inspect(std::span<const std::string> arguments);
+int plot(std::span<const std::string> arguments);
 
 }  // namespace burt

@@ -23,6 +23,7 @@ constexpr Command commands[] = {
      burt::train},
     {"sample", "  sample       write text with a trained model\n", burt::sample},
     {"inspect", "  inspect      show what is in a file of tensors: safetensors or .npy\n", burt::inspect},
+    {"plot", "  plot         draw attention or embedding of a trained model as heat maps\n", burt::plot},
     {"graph", "  graph        draw a graph or a model, with values and gradients\n", burt::graph},
 };
 

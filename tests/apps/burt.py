@@ -3,6 +3,7 @@
 
 usage: burt.py PROGRAM [CASE...]
 """
+import ast
 import json
 import os
 import pathlib
@@ -414,6 +415,101 @@ class Inspecting(Burt):
         self.assertRegex(done.stderr, r"\Aburt: cannot write [^\n]+\n\Z")
 
 
+class Plots(Burt):
+    """Of models that have learned next to nothing."""
+
+    def gpt(self, *more):
+        self.train("--steps", "2", "--layers", "2", "--out", "gpt", *more)
+        return "gpt/model.safetensors"
+
+    def mlp(self):
+        self.burt("train", "mlp", "--hidden", "8", "--steps", "2", "--out", "mlp")
+        return "mlp/model.safetensors"
+
+    def maps(self, *arguments):
+        """What a script that burt writes would draw."""
+        tree = ast.parse(self.burt("plot", *arguments).stdout)
+        data = next(node.value for node in tree.body
+                    if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "DATA")
+        return json.loads(data.args[0].value)["maps"]
+
+    def test_attention_of_the_last_layer(self):
+        model = self.gpt()
+        maps = self.maps("attention", "--model", model, "--prompt", "HUGO: a")
+        self.assertEqual([heat["title"] for heat in maps], ["layer 2, head 1", "layer 2, head 2"])
+        for heat in maps:
+            self.assertEqual(heat["rowLabels"], ["H", "U", "G", "O", ":", "␣", "a"])
+            self.assertEqual(heat["columnLabels"], heat["rowLabels"])
+            for query, row in enumerate(heat["values"]):
+                self.assertAlmostEqual(sum(row), 1, delta=1e-5)
+                self.assertTrue(all(x > 0 for x in row[:query + 1]) and not any(row[query + 1:]), row)
+
+    def test_attention_of_chosen_layers_and_heads(self):
+        choose = ["attention", "--model", self.gpt(), "--prompt", "HUGO", "--layer"]
+        titles = lambda *more: [heat["title"] for heat in self.maps(*choose, *more)]
+        self.assertEqual(titles("all"), [f"layer {i}, head {j}" for i in (1, 2) for j in (1, 2)])
+        self.assertEqual(titles("1", "--head", "2"), ["layer 1, head 2"])
+        self.assertEqual(titles("all", "--head", "last"), ["layer 1, head 2", "layer 2, head 2"])
+
+    def test_a_long_prompt_is_seen_from_its_end(self):
+        heat = self.maps("attention", "--model", self.gpt(), "--prompt", "HUGO: good day")[0]
+        self.assertEqual("".join(heat["rowLabels"]), "good␣day")
+
+    def test_embeddings_of_both_kinds_of_model(self):
+        heat, = self.maps("embedding", "--model", self.gpt())
+        self.assertEqual({len(row) for row in heat["values"]}, {8})
+        self.assertEqual(len(heat["rowLabels"]), len(heat["values"]))
+        self.assertEqual(heat["rowLabels"][:2], ["\\n", "␣"])
+        heat, = self.maps("embedding", "--model", self.mlp())
+        self.assertEqual("".join(heat["rowLabels"]), ".abcdefghijklmnopqrstuvwxyz")
+
+    def test_tokens_that_are_bytes_have_names(self):
+        self.write("bytes", bytes(range(256)) * 4)
+        heat, = self.maps("embedding", "--model", self.gpt("--data", "bytes"))
+        self.assertEqual(heat["rowLabels"][255], "0xFF")
+        self.assertEqual(heat["rowLabels"][7], "U+0007")
+        self.assertEqual(len(set(heat["rowLabels"])), 256)
+
+    def test_files(self):
+        model = self.gpt()
+        for name in ("plot.svg", "plot.py"):
+            done = self.burt("plot", "embedding", "--model", model, "--out", name)
+            self.assertEqual(done.stdout, "")
+        root = xml.etree.ElementTree.parse(self.path / "plot.svg").getroot()
+        cells = [e for e in root.iter() if e.tag.endswith("}title")]
+        values = self.maps("embedding", "--model", model)[0]["values"]
+        self.assertEqual([float(e.text) for e in cells], [x for row in values for x in row])
+        self.assertEqual((self.path / "plot.py").read_text(), self.burt("plot", "embedding", "--model", model).stdout)
+
+    def test_show_starts_python_and_reports_what_is_missing(self):
+        model = self.gpt()
+        # A stand-in that keeps what it was given; then a Python without packages.
+        stand_in = self.path / "python"
+        stand_in.write_text(f'#!/bin/sh\ncp "$2" "{self.path}/shown.py"\n')
+        stand_in.chmod(0o700)
+        show = ["plot", "embedding", "--model", model, "--show", "--python"]
+        self.assertEqual(self.burt(*show, str(stand_in)).stdout, "")
+        self.assertEqual((self.path / "shown.py").read_text(), self.burt("plot", "embedding", "--model", model).stdout)
+        stand_in.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "$@"\n')
+        self.assertIn("pip install matplotlib", self.refused(*show, str(stand_in)))
+        self.assertIn("no-such-python", self.refused(*show, "no-such-python"))
+
+    def test_what_cannot_be_drawn_is_refused(self):
+        gpt, mlp = self.gpt(), self.mlp()
+        self.assertIn("attention or embedding", self.refused("plot"))
+        self.assertIn("attention or embedding", self.refused("plot", "weights", "--model", gpt))
+        self.assertIn("--model", self.refused("plot", "embedding"))
+        self.assertIn("--prompt", self.refused("plot", "attention", "--model", gpt))
+        self.assertIn("no attention", self.refused("plot", "attention", "--model", mlp, "--prompt", "a"))
+        self.assertIn("U+00E9", self.refused("plot", "attention", "--model", gpt, "--prompt", "é"))
+        for flag in ("--layer", "--head"):
+            for value in ("0", "3", "-1", "1x", "first"):
+                self.assertIn("from 1 to 2", self.refused("plot", "attention", "--model", gpt, "--prompt", "a", flag, value))
+        self.assertIn(".svg", self.refused("plot", "embedding", "--model", gpt, "--out", "plot.png"))
+        self.refused("plot", "embedding", "--model", gpt, "--out", "nowhere/plot.svg")
+        self.refused("plot", "embedding", "--model", self.write("text", b"no model"))
+
+
 class BadInput(Burt):
     def test_commands_and_flags(self):
         for arguments in ([], ["fly"], ["train"], ["train", "cnn"], ["train", "gpt", "--colour", "red"],
@@ -570,7 +666,7 @@ class Looks(Burt):
     def test_help_of_every_command(self):
         for arguments in (["--help"], ["train", "--help"], ["train", "gpt", "--help"], ["train", "mlp", "--help"],
                           ["sample", "--help"], ["graph", "--help"], ["graph", "gpt", "--help"], ["inspect", "--help"],
-                          ["--version"]):
+                          ["plot", "--help"], ["plot", "attention", "--help"], ["--version"]):
             done = self.burt(*arguments)
             self.assertTrue(done.stdout)
             self.assertLess(max(map(len, done.stdout.splitlines())), 121)
