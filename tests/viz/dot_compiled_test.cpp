@@ -8,16 +8,12 @@
 #include <string>
 
 #include "../reference/user_operators.hpp"
+#include "viz/text_parts.hpp"
 
 namespace burtorch {
 namespace {
 
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
-bool has(const std::string& dot, const std::string& line) { return count(dot, line + "\n") == 1; }
+bool hasLine(const std::string& dot, const std::string& line) { return countOf(dot, line + "\n") == 1; }
 /// From " [label=" of a node to the end of its line.
 std::string lineOf(const std::string& dot, std::size_t id) {
   const std::string start = "\n  " + std::to_string(id) + " [label=";
@@ -79,17 +75,17 @@ TEST(DotGraphOfCompiled, WithoutNumbersHasOperatorsOnly) {
   const std::string dot = buildDotGraph<double, double>(compile(tiny));
   EXPECT_EQ(lineOf(dot, 0), "\"{{argument 0|#0}}\", fillcolor=\"#e0edff\"];");
   EXPECT_EQ(lineOf(dot, 7), "\"{{sqr (eSqr)|#7}}\"];");
-  EXPECT_EQ(count(dot, "value") + count(dot, "gradient"), 0u);
-  EXPECT_EQ(count(dot, " -> "), 11u);
+  EXPECT_EQ(countOf(dot, "value") + countOf(dot, "gradient"), 0u);
+  EXPECT_EQ(countOf(dot, " -> "), 11u);
 }
 TEST(DotGraphOfCompiled, TakesOptionsBeforeTheNumbers) {
   const std::string dot = buildDotGraph(compile(tiny), {.maxNodes = 2, .showsGradients = false}, -41.0, 2.0);
   EXPECT_EQ(lineOf(dot, 7), "\"{{sqr (eSqr)|#7}|{value 1225}|{1 operand not drawn}}\"];");
-  EXPECT_EQ(count(dot, "7 more nodes are not drawn"), 1u);
+  EXPECT_EQ(countOf(dot, "7 more nodes are not drawn"), 1u);
 }
 TEST(DotGraphOfCompiled, TakesOptionsWithoutNumbers) {
   const std::string dot = buildDotGraph<float, float>(compile(tiny), {.maxNodes = 1});
-  EXPECT_EQ(count(dot, "8 more nodes are not drawn"), 1u);
+  EXPECT_EQ(countOf(dot, "8 more nodes are not drawn"), 1u);
 }
 TEST(DotGraphOfCompiled, TakesFloatsAndWholeNumbers) {
   EXPECT_EQ(buildDotGraph(compile(tiny), -41.0f, 2.0f), buildDotGraph(compile(tiny), -41, 2));
@@ -97,20 +93,20 @@ TEST(DotGraphOfCompiled, TakesFloatsAndWholeNumbers) {
 TEST(DotGraphOfCompiled, LeavesOutAnArgumentThatIsNotUsed) {
   const std::string dot = buildDotGraph(compile([](auto a, auto) { return exp(a); }), 0.0, 5.0);
   EXPECT_EQ(lineOf(dot, 1), "not drawn");
-  EXPECT_TRUE(has(dot, "  0 -> 2;"));
+  EXPECT_TRUE(hasLine(dot, "  0 -> 2;"));
 }
 TEST(DotGraphOfCompiled, ShowsConstantsAsLeaves) {
   const auto f = compile([](auto a) { return select(a < 1.0, a, 7.5); });
   const std::string dot = buildDotGraph<double>(f);
-  EXPECT_EQ(count(dot, "{{constant 7.5|"), 1u);
-  EXPECT_EQ(count(dot, "fillcolor=\"#e0edff\"]"), 3u);
+  EXPECT_EQ(countOf(dot, "{{constant 7.5|"), 1u);
+  EXPECT_EQ(countOf(dot, "fillcolor=\"#e0edff\"]"), 3u);
 }
 TEST(DotGraphOfCompiled, OfSeveralOutputsHasValuesOnly) {
   const auto f = compile([](auto a, auto b) { return std::array{a * b, a + b}; });
   const std::string dot = buildDotGraph(f, 3.0, 5.0);
   EXPECT_EQ(lineOf(dot, 2), "\"{{mul (eBinaryMult)|#2}|{value 15}}\", color=\"#b91c1c\", penwidth=2];");
   EXPECT_EQ(lineOf(dot, 3), "\"{{add (eBinaryAdd)|#3}|{value 8}}\", color=\"#b91c1c\", penwidth=2];");
-  EXPECT_EQ(count(dot, "gradient"), 0u);
+  EXPECT_EQ(countOf(dot, "gradient"), 0u);
 }
 
 TEST(DotGraphOfCompiled, GivesAChoiceItsGradient) {
@@ -119,10 +115,10 @@ TEST(DotGraphOfCompiled, GivesAChoiceItsGradient) {
   const std::string dot = buildDotGraph(f, 0.0);
   EXPECT_EQ(lineOf(dot, 0),
             "\"{{argument 0|#0}|{value 0|gradient " + shown(f.grad(0.0)) + "}}\", fillcolor=\"#e0edff\"];");
-  EXPECT_EQ(count(dot, "gradient -6"), 2u);
-  EXPECT_EQ(count(dot, "nan"), 0u);
-  EXPECT_EQ(count(dot, "{select|"), 1u);
-  EXPECT_EQ(count(dot, "{less|"), 1u);
+  EXPECT_EQ(countOf(dot, "gradient -6"), 2u);
+  EXPECT_EQ(countOf(dot, "nan"), 0u);
+  EXPECT_EQ(countOf(dot, "{select|"), 1u);
+  EXPECT_EQ(countOf(dot, "{less|"), 1u);
 }
 TEST(DotGraphOfCompiled, CarriesOutConditions) {
   const auto f = compile([](auto x, auto y) {
@@ -131,9 +127,9 @@ TEST(DotGraphOfCompiled, CarriesOutConditions) {
   for (const double x : {1.0, 2.0, 2.5}) {
     const std::string dot = buildDotGraph(f, x, 2.0);
     const auto [dx, dy] = f.grad(x, 2.0);
-    EXPECT_EQ(count(dot, "{value " + shown(f.value(x, 2.0)) + "|gradient 1}}\", color="), 1u) << x;
-    EXPECT_EQ(count(lineOf(dot, 0), "gradient " + shown(dx) + "}"), 1u) << x;
-    EXPECT_EQ(count(lineOf(dot, 1), "gradient " + shown(dy) + "}"), 1u) << x;
+    EXPECT_EQ(countOf(dot, "{value " + shown(f.value(x, 2.0)) + "|gradient 1}}\", color="), 1u) << x;
+    EXPECT_EQ(countOf(lineOf(dot, 0), "gradient " + shown(dx) + "}"), 1u) << x;
+    EXPECT_EQ(countOf(lineOf(dot, 1), "gradient " + shown(dy) + "}"), 1u) << x;
   }
 }
 
@@ -141,7 +137,7 @@ TEST(DotGraphOfCompiled, CarriesOutConditions) {
 template <class F, class... A> void expectNumbers(F f, const std::array<double, 3>& x, const A&... more) {
   const auto [value, gradient] = f.template valueAndGrad<0>(x, more...);
   const std::string dot = buildDotGraph(f, x, more...);
-  EXPECT_EQ(count(dot, "value " + shown(value)), 1u) << dot;
+  EXPECT_EQ(countOf(dot, "value " + shown(value)), 1u) << dot;
   EXPECT_EQ(lineOf(dot, 0), "\"{{argument 0}|{#0 .. 2|3 numbers}|{values " + shown(x) + "}|{gradients " +
                                 shown(gradient) + "}}\", fillcolor=\"#e0edff\"];");
 }
@@ -150,15 +146,15 @@ constexpr std::array x{0.75, -1.25, 2.5}, y{1.5, 0.375, -0.625};
 TEST(DotGraphOfCompiled, DrawsAnArrayAsOneRecord) {
   const auto f = compile([](const auto& a, const auto& b, auto c) { return innerProductWithBias(a, b, c); });
   const std::string dot = buildDotGraph(f, x, y, 0.5);
-  EXPECT_TRUE(has(dot, "  0 -> 7 [label=\" 3\"];"));
-  EXPECT_TRUE(has(dot, "  3 -> 7 [label=\" 3\"];"));
-  EXPECT_TRUE(has(dot, "  6 -> 7;"));
-  EXPECT_EQ(count(lineOf(dot, 6), "gradient 1}"), 1u);
+  EXPECT_TRUE(hasLine(dot, "  0 -> 7 [label=\" 3\"];"));
+  EXPECT_TRUE(hasLine(dot, "  3 -> 7 [label=\" 3\"];"));
+  EXPECT_TRUE(hasLine(dot, "  6 -> 7;"));
+  EXPECT_EQ(countOf(lineOf(dot, 6), "gradient 1}"), 1u);
   expectNumbers(f, x, y, 0.5);
 }
 TEST(DotGraphOfCompiled, NamesTheOneElementThatIsUsed) {
   const std::string dot = buildDotGraph(compile([](const auto& a) { return exp(a[2]); }), x);
-  EXPECT_TRUE(has(dot, "  0 -> 3 [label=\" #2\"];"));
+  EXPECT_TRUE(hasLine(dot, "  0 -> 3 [label=\" #2\"];"));
 }
 TEST(DotGraphOfCompiled, CarriesOutLists) {
   expectNumbers(compile([](const auto& a, const auto& b) { return innerProduct(a, b) * logSumExp(a); }), x,
@@ -204,7 +200,7 @@ TEST(DotGraphOfCompiled, CarriesOutOperatorsOfTheUser) {
     const auto length = apply<mine::Hypotenuse>(apply<Swish>(a[0]), applyConstant<Scaled>(a[1], 1.75));
     return length * applyToList<Total>(a);
   });
-  EXPECT_EQ(count(buildDotGraph(f, x), "{scaled 1.75|"), 1u);
+  EXPECT_EQ(countOf(buildDotGraph(f, x), "{scaled 1.75|"), 1u);
   expectNumbers(f, x);
 }
 

@@ -10,17 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "viz/text_parts.hpp"
+
 namespace burtorch {
 namespace {
 
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
-std::size_t nodeCount(const std::string& dot) { return count(dot, "[label=\"{"); }
-std::size_t edgeCount(const std::string& dot) { return count(dot, " -> "); }
-bool has(const std::string& dot, const std::string& line) { return count(dot, line + "\n") == 1; }
+std::size_t nodeCount(const std::string& dot) { return countOf(dot, "[label=\"{"); }
+std::size_t edgeCount(const std::string& dot) { return countOf(dot, " -> "); }
+bool hasLine(const std::string& dot, const std::string& line) { return countOf(dot, line + "\n") == 1; }
 /// The label of a node, between its quotes.
 std::string labelOf(const std::string& dot, std::size_t id) {
   const std::string start = "\n  " + std::to_string(id) + " [label=\"";
@@ -100,7 +97,7 @@ TEST_F(DotGraph, LeavesOutWhatTheRootDoesNotDependOn) {
   const std::string dot = buildDotGraph(root);
   EXPECT_EQ(nodeCount(dot), 2u);
   EXPECT_EQ(edgeCount(dot), 1u);
-  EXPECT_TRUE(has(dot, "  1 -> 3;"));
+  EXPECT_TRUE(hasLine(dot, "  1 -> 3;"));
 }
 TEST_F(DotGraph, OfATapeHasEverything) {
   const Value a(1.0), b(2.0);
@@ -110,7 +107,7 @@ TEST_F(DotGraph, OfATapeHasEverything) {
   const std::string dot = buildDotGraph(tape);
   EXPECT_EQ(nodeCount(dot), 5u);
   EXPECT_EQ(edgeCount(dot), 4u);
-  EXPECT_EQ(count(dot, "penwidth"), 0u);  // no root
+  EXPECT_EQ(countOf(dot, "penwidth"), 0u);  // no root
 }
 TEST_F(DotGraph, OfAnEmptyTapeIsAGraph) {
   const std::string dot = buildDotGraph(tape);
@@ -122,7 +119,7 @@ TEST_F(DotGraph, NeedsNoStackForALongChain) {
   for (int i = 0; i < 300'000; ++i) x = sin(x);
   const std::string dot = buildDotGraph(x, {.maxNodes = 2});
   EXPECT_EQ(nodeCount(dot), 2u);
-  EXPECT_EQ(count(dot, "299999 more nodes are not drawn"), 1u);
+  EXPECT_EQ(countOf(dot, "299999 more nodes are not drawn"), 1u);
 }
 TEST_F(DotGraph, OfNoNodeIsAnError) {
   EXPECT_THROW(buildDotGraph(Value<double>()), Error);
@@ -138,35 +135,35 @@ TEST_F(DotGraph, HasOneEdgeForANumberThatIsUsedTwice) {
   const Value x(3.0), square = x * x;
   const std::string dot = buildDotGraph(square);
   EXPECT_EQ(edgeCount(dot), 1u);
-  EXPECT_TRUE(has(dot, "  0 -> 1 [label=\" x2\"];"));
+  EXPECT_TRUE(hasLine(dot, "  0 -> 1 [label=\" x2\"];"));
 }
 TEST_F(DotGraph, CountsUsesForEachResultAnew) {
   const Value x(3.0), y(4.0), first = x * x, second = y * x, root = first + second;
   const std::string dot = buildDotGraph(root);
   EXPECT_EQ(edgeCount(dot), 5u);
-  EXPECT_TRUE(has(dot, "  0 -> 2 [label=\" x2\"];"));
-  EXPECT_TRUE(has(dot, "  1 -> 3;"));
-  EXPECT_TRUE(has(dot, "  0 -> 3;"));
+  EXPECT_TRUE(hasLine(dot, "  0 -> 2 [label=\" x2\"];"));
+  EXPECT_TRUE(hasLine(dot, "  1 -> 3;"));
+  EXPECT_TRUE(hasLine(dot, "  0 -> 3;"));
 }
 TEST_F(DotGraph, CountsUsesInAList) {
   const Value x(3.0), y(4.0);
   const std::vector list{x, y, x, x};
   const std::string dot = buildDotGraph(reduceSum(list));
   EXPECT_EQ(edgeCount(dot), 2u);
-  EXPECT_TRUE(has(dot, "  0 -> 2 [label=\" x3\"];"));
-  EXPECT_TRUE(has(dot, "  1 -> 2;"));
+  EXPECT_TRUE(hasLine(dot, "  0 -> 2 [label=\" x3\"];"));
+  EXPECT_TRUE(hasLine(dot, "  1 -> 2;"));
 }
 TEST_F(DotGraph, CountsOperandsFromABlock) {
   const auto block = tape.leaves(10, 2.0);
   const Value bias(1.0), root = innerProductWithBias(block.subrange(0, 4), block.subrange(6, 4), bias);
   const std::string dot = buildDotGraph(root);
   EXPECT_EQ(edgeCount(dot), 2u);
-  EXPECT_TRUE(has(dot, "  0 -> 11 [label=\" 8\"];"));
-  EXPECT_TRUE(has(dot, "  10 -> 11;"));
+  EXPECT_TRUE(hasLine(dot, "  0 -> 11 [label=\" 8\"];"));
+  EXPECT_TRUE(hasLine(dot, "  10 -> 11;"));
 }
 TEST_F(DotGraph, NamesTheOneNumberOfABlockThatIsUsed) {
   const auto block = tape.leaves(10, 2.0);
-  EXPECT_TRUE(has(buildDotGraph(exp(block[7])), "  0 -> 10 [label=\" #7\"];"));
+  EXPECT_TRUE(hasLine(buildDotGraph(exp(block[7])), "  0 -> 10 [label=\" #7\"];"));
 }
 
 // Records.
@@ -202,15 +199,15 @@ TEST_F(DotGraph, SaysAllOnlyOfEqualNumbers) {
   const double near[] = {1, 1 + 1e-9, 1, 1, 1}, zeros[] = {0.0, -0.0, -0.0, 0.0, -0.0};
   tape.leaves(near), tape.leaves(zeros);
   const std::string dot = buildDotGraph(tape, {.showsGradients = false});
-  EXPECT_EQ(count(labelOf(dot, 0), "values 1 .. 1}"), 1u);
-  EXPECT_EQ(count(labelOf(dot, 5), "values all 0}"), 1u);
+  EXPECT_EQ(countOf(labelOf(dot, 0), "values 1 .. 1}"), 1u);
+  EXPECT_EQ(countOf(labelOf(dot, 5), "values all 0}"), 1u);
 }
 TEST_F(DotGraph, DrawsASoftmaxAsOneRecord) {
   const auto results = softmax(tape.leaves(5, 1.0));
   const std::string dot = buildDotGraph(logarithm(results[2]));
   EXPECT_EQ(nodeCount(dot), 3u);
-  EXPECT_TRUE(has(dot, "  0 -> 5 [label=\" 5\"];"));
-  EXPECT_TRUE(has(dot, "  5 -> 10 [label=\" #7\"];"));
+  EXPECT_TRUE(hasLine(dot, "  0 -> 5 [label=\" 5\"];"));
+  EXPECT_TRUE(hasLine(dot, "  5 -> 10 [label=\" #7\"];"));
   EXPECT_EQ(labelOf(dot, 5), "{{softmax (eSoftmax)}|{#5 .. 9|5 numbers}|{values all 0.2}|{gradients all 0}}");
 }
 TEST_F(DotGraph, ShowsTheConstantOfAnOperator) {
@@ -232,9 +229,9 @@ TEST_F(DotGraph, DrawsALayerAsOneRecord) {
   const Matrix<double> x(tape.leaves(3), 3, 1);
   const std::string dot = buildDotGraph(linear(x)(1, 0));
   EXPECT_EQ(nodeCount(dot), 4u);  // W, b, x, the layer
-  EXPECT_TRUE(has(dot, "  0 -> 23 [label=\" 15\"];"));
-  EXPECT_TRUE(has(dot, "  15 -> 23 [label=\" 5\"];"));
-  EXPECT_TRUE(has(dot, "  20 -> 23 [label=\" 3\"];"));
+  EXPECT_TRUE(hasLine(dot, "  0 -> 23 [label=\" 15\"];"));
+  EXPECT_TRUE(hasLine(dot, "  15 -> 23 [label=\" 5\"];"));
+  EXPECT_TRUE(hasLine(dot, "  20 -> 23 [label=\" 3\"];"));
   EXPECT_EQ(labelOf(dot, 23).substr(0, 48), "{{linear}|{#24|value 0|gradient 0}|{#23 .. 27|5 ");
 }
 TEST_F(DotGraphOfFloats, DrawsAGptAsItsLayers) {
@@ -244,9 +241,9 @@ TEST_F(DotGraphOfFloats, DrawsAGptAsItsLayers) {
   const std::string dot = buildDotGraph(gpt.loss(tokens, tokens));
   // 2 + 6 * 11 + 2 blocks of parameters; 3 layers before, 6 * 10 in and 2 after the transformer's blocks.
   EXPECT_EQ(nodeCount(dot), 70u + 65u);
-  EXPECT_EQ(count(dot, "meanCrossEntropy"), 1u);
-  EXPECT_EQ(count(dot, "attention"), 6u);
-  EXPECT_EQ(count(dot, "not drawn"), 0u);
+  EXPECT_EQ(countOf(dot, "meanCrossEntropy"), 1u);
+  EXPECT_EQ(countOf(dot, "attention"), 6u);
+  EXPECT_EQ(countOf(dot, "not drawn"), 0u);
 }
 
 // Names.
@@ -275,7 +272,7 @@ TEST_F(DotGraph, IgnoresNamesAboveTheRoot) {
   const Value a(1.0, "a");
   Value b = sqr(a);
   b.setName("b");
-  EXPECT_EQ(count(buildDotGraph(a), "b|"), 0u);
+  EXPECT_EQ(countOf(buildDotGraph(a), "b|"), 0u);
 }
 TEST(DotGraphWithoutNames, HasTheSameRecords) {
   constexpr Config config{.names = false};
@@ -294,13 +291,13 @@ TEST_F(DotGraph, DrawsTheNodesNearestToTheRoot) {
   const std::string dot = buildDotGraph(chain + near, {.maxNodes = 3});
   EXPECT_EQ(nodeCount(dot), 3u);
   EXPECT_EQ(labelOf(dot, 0).substr(0, 7), "{{near|");
-  EXPECT_TRUE(has(dot, "  0 -> 12;"));
-  EXPECT_TRUE(has(dot, "  11 -> 12;"));
-  EXPECT_EQ(count(labelOf(dot, 11), "|{1 operand not drawn}}"), 1u);
-  EXPECT_EQ(count(labelOf(dot, 12), "not drawn"), 0u);
-  EXPECT_TRUE(has(dot,
-                  "  13 [shape=note, fillcolor=\"#fef3c7\", label=\"10 more nodes are not drawn; raise "
-                  "maxNodes\"];"));
+  EXPECT_TRUE(hasLine(dot, "  0 -> 12;"));
+  EXPECT_TRUE(hasLine(dot, "  11 -> 12;"));
+  EXPECT_EQ(countOf(labelOf(dot, 11), "|{1 operand not drawn}}"), 1u);
+  EXPECT_EQ(countOf(labelOf(dot, 12), "not drawn"), 0u);
+  EXPECT_TRUE(hasLine(dot,
+                      "  13 [shape=note, fillcolor=\"#fef3c7\", label=\"10 more nodes are not drawn; raise "
+                      "maxNodes\"];"));
 }
 TEST_F(DotGraph, OfATapeDrawsItsLastNodes) {
   const Value a(1.0), b(2.0), c = a * b;
@@ -308,23 +305,23 @@ TEST_F(DotGraph, OfATapeDrawsItsLastNodes) {
   const std::string dot = buildDotGraph(tape, {.maxNodes = 2});
   EXPECT_EQ(nodeCount(dot), 2u);
   EXPECT_EQ(edgeCount(dot), 1u);
-  EXPECT_TRUE(has(dot, "  2 -> 3;"));
-  EXPECT_EQ(count(labelOf(dot, 2), "2 operands not drawn"), 1u);
-  EXPECT_EQ(count(dot, "2 more nodes are not drawn; raise maxNodes"), 1u);
+  EXPECT_TRUE(hasLine(dot, "  2 -> 3;"));
+  EXPECT_EQ(countOf(labelOf(dot, 2), "2 operands not drawn"), 1u);
+  EXPECT_EQ(countOf(dot, "2 more nodes are not drawn; raise maxNodes"), 1u);
 }
 TEST_F(DotGraph, SpeaksOfOneNodeInTheSingular) {
   const Value a(1.0), b = exp(a);
-  EXPECT_EQ(count(buildDotGraph(b, {.maxNodes = 1}), "1 more node is not drawn"), 1u);
+  EXPECT_EQ(countOf(buildDotGraph(b, {.maxNodes = 1}), "1 more node is not drawn"), 1u);
 }
 TEST_F(DotGraph, HasNoNoteIfAllFits) {
   const Value a(1.0), b = exp(a);
-  EXPECT_EQ(count(buildDotGraph(b, {.maxNodes = 2}), "note"), 0u);
+  EXPECT_EQ(countOf(buildDotGraph(b, {.maxNodes = 2}), "note"), 0u);
 }
 TEST_F(DotGraph, OfNoNodesHasOnlyTheNote) {
   const Value a(1.0), b = exp(a);
   const std::string dot = buildDotGraph(b, {.maxNodes = 0});
   EXPECT_EQ(nodeCount(dot) + edgeCount(dot), 0u);
-  EXPECT_EQ(count(dot, "2 more nodes are not drawn"), 1u);
+  EXPECT_EQ(countOf(dot, "2 more nodes are not drawn"), 1u);
 }
 TEST_F(DotGraph, ShowsValuesAndGradientsIfWanted) {
   const Value a(7.0);
@@ -335,12 +332,12 @@ TEST_F(DotGraph, ShowsValuesAndGradientsIfWanted) {
 }
 TEST_F(DotGraph, GoesFromLeftToRight) {
   const std::string dot = buildDotGraph(Value(7.0), {.direction = DotDirection::leftToRight});
-  EXPECT_EQ(count(dot, "rankdir=LR;"), 1u);
+  EXPECT_EQ(countOf(dot, "rankdir=LR;"), 1u);
   EXPECT_EQ(labelOf(dot, 0), "{leaf (eLeaf)|#0}|{value 7|gradient 0}");
 }
 TEST_F(DotGraph, HasATitle) {
-  EXPECT_EQ(count(buildDotGraph(Value(7.0), {.title = "a \"title\" & <more>"}),
-                  "label=\"a \\\"title\\\" &amp; \\<more\\>\";"),
+  EXPECT_EQ(countOf(buildDotGraph(Value(7.0), {.title = "a \"title\" & <more>"}),
+                    "label=\"a \\\"title\\\" &amp; \\<more\\>\";"),
             1u);
 }
 

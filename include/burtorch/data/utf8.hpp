@@ -63,6 +63,17 @@ inline void appendUtf8(std::string& text, char32_t codePoint) {
   }
 }
 
+/// The text, with U+FFFD for each byte that does not belong to a character.
+inline std::string asUtf8(std::string_view text) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const Utf8Step step = decodeUtf8(text, at);
+    appendUtf8(result, step.bytes > 0 ? step.codePoint : U'\uFFFD');
+    at += step.bytes > 0 ? step.bytes : 1;
+  }
+  return result;
+}
+
 /// How an error names a character: 'é' (U+00E9). The character itself is shown only where it is sure to be visible:
 /// others could be blank, move the cursor or turn the line around.
 inline std::string nameOfCharacter(char32_t codePoint) {

@@ -77,16 +77,6 @@ inline void appendFloat(std::string& message, unsigned field, float number) {
   appendVarint(message, (field << 3) | 5U);
   appendRaw(message, number);
 }
-/// A string must be UTF-8, or a reader refuses the whole message: each byte that is not becomes U+FFFD.
-inline std::string textOf(std::string_view bytes) {
-  std::string text;
-  for (std::size_t at = 0; at < bytes.size();) {
-    const std::size_t length = decodeUtf8(bytes, at).bytes;
-    text += length > 0 ? bytes.substr(at, length) : std::string_view("\xEF\xBF\xBD");
-    at += length > 0 ? length : 1;
-  }
-  return text;
-}
 
 }  // namespace protobuf
 
@@ -127,7 +117,7 @@ class EventFile {
   void scalar(std::string_view tag, std::uint64_t step, double value) {
     const double now = secondsNow();
     std::string named, summary, event = eventAt(now, step);
-    protobuf::appendBytes(named, 1, protobuf::textOf(tag));
+    protobuf::appendBytes(named, 1, asUtf8(tag));  // a reader refuses messages with other text
     protobuf::appendFloat(named, 2, static_cast<float>(value));
     protobuf::appendBytes(summary, 1, named);
     protobuf::appendBytes(event, 5, summary);

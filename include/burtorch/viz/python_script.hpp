@@ -22,17 +22,6 @@ namespace burtorch {
 
 namespace detail {
 
-/// The text, with U+FFFD for each byte that does not belong to a character.
-inline std::string asUtf8(std::string_view text) {
-  std::string result;
-  for (std::size_t at = 0; at < text.size();) {
-    const Utf8Step step = decodeUtf8(text, at);
-    appendUtf8(result, step.bytes > 0 ? step.codePoint : U'\uFFFD');
-    at += step.bytes > 0 ? step.bytes : 1;
-  }
-  return result;
-}
-
 /// A number in the fewest digits that give it back. Not printf: its decimal point follows the program's locale.
 inline std::string shortestNumber(double number) {
   char text[32];
