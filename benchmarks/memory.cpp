@@ -79,6 +79,8 @@ std::vector<Row> memory(const Options& options) {
   };
   std::vector<Row> rows;
   for (const Case& one : cases) {
+    const bool isLong = one.batch > 1 || std::string(one.program) == "train_mlp";
+    if (options.isQuick && isLong) continue;
     Row row{.experiment = "memory", .system = "burtorch", .mode = one.program, .work = one.work};
     if (one.batch > 0)
       row.params = {{"batch", static_cast<double>(one.batch)}, {"tile", static_cast<double>(one.tile)}};

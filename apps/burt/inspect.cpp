@@ -34,10 +34,10 @@ struct Content {
   std::vector<Tensor> tensors;
 };
 struct Totals {
-  std::uint64_t parameters = 0, bytes = 0, nans = 0, infinities = 0;
+  std::uint64_t numbers = 0, bytes = 0, nans = 0, infinities = 0;
 
   void add(const Tensor& tensor) {
-    parameters += tensor.count.value_or(0);
+    numbers += tensor.count.value_or(0);
     bytes += tensor.bytes.size();
   }
   void add(const Summary<>& summary) {
@@ -134,8 +134,8 @@ void printTable(const std::string& path, const Content& content) {
   }
   table.print(pageColumns, 16);
   const auto number = [](std::uint64_t n) { return static_cast<unsigned long long>(n); };
-  std::printf("\n%zu %s, %llu parameters, %llu bytes; ", content.tensors.size(),
-              content.tensors.size() == 1 ? "tensor" : "tensors", number(totals.parameters),
+  std::printf("\n%zu %s, %llu numbers, %llu bytes; ", content.tensors.size(),
+              content.tensors.size() == 1 ? "tensor" : "tensors", number(totals.numbers),
               number(totals.bytes));
   if (totals.nans + totals.infinities == 0)
     std::puts("all finite");
@@ -176,7 +176,7 @@ void printJson(const std::string& path, const Content& content) {
     std::printf("%s\n", jsonOf(tensor).c_str());
   }
   std::printf("{%s%s%s}\n", member("tensors", std::to_string(content.tensors.size())).c_str(),
-              member("parameters", std::to_string(totals.parameters)).c_str(),
+              member("numbers", std::to_string(totals.numbers)).c_str(),
               member("bytes", std::to_string(totals.bytes), "").c_str());
 }
 
