@@ -186,7 +186,8 @@ def losses(results):
                  key=lambda row: -row["ratio_to_limit"])
     for row in far[:8]:
         params = " ".join(f"{k} {v:g}" for k, v in row["params"].items() if k not in ("iterations", "tile"))
-        items.append(f"{row['experiment']} {params}".strip() + f": {row['mode']} takes {times(row['ratio_to_limit'])} times the gradient by hand.")
+        limit = "plain open, write and close" if row["experiment"] == "saveload" else "gradient by hand"
+        items.append(f"{row['experiment']} {params}".strip() + f": {row['mode']} takes {times(row['ratio_to_limit'])} times the {limit}.")
     missing = sorted({row.name for row in peers(results.rows) if not row.ns})
     if missing:
         items.append("Not compared, for want of a time: " + ", ".join(missing) + ".")
