@@ -23,6 +23,12 @@ class Child {
   bool say(const std::string& line);
   /// The next line, without its end; false if there is none within `patienceMs`.
   bool hear(std::string& line, int patienceMs = 600'000);
+  /// Waits for a program that ends by itself, as long as it takes. Its exit code.
+  int wait() {
+    for (std::string line; hear(line, -1);) {
+    }
+    return finish();
+  }
   /// Ends its input and waits for it. Its exit code; -1 if it was ended by a signal, ours after five seconds.
   int finish();
 

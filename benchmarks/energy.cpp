@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -81,11 +82,12 @@ double instructionsByValgrind(const std::string& calls) {
       Child({"valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null",
              std::string(BENCH_PROGRAMS) + "/gradients", calls},
             errors)
-          .finish();
+          .wait();
   std::ifstream file(errors);
   double count = 0;
   for (std::string line; std::getline(file, line);)
-    if (const std::size_t at = line.find("I   refs:"); at != std::string::npos && code == 0) {
+    if (const std::size_t at = line.find("refs:");  // "== I   refs:", in newer ones "== I refs:"
+        at != std::string::npos && line.find("== I ") < at && code == 0) {
       std::string digits;
       for (const char c : line.substr(at))
         if (c >= '0' && c <= '9') digits += c;
@@ -136,7 +138,9 @@ std::vector<Row> spent(const Options& options, const Trial& trial, const std::ve
   named.experiment = "energy";
   peers.finish(rows, named);
   for (Row& row : rows) {
-    const bool isCounted = !row.extra.empty() && row.extra.back().first == "instructions_per_gradient";
+    const bool isCounted = std::any_of(row.extra.begin(), row.extra.end(), [](const auto& figure) {
+      return figure.first == "instructions_per_gradient";
+    });
     if (row.system != "burtorch" || row.mode != "eager" || isCounted) continue;
     if (const double count = instructionsPerGradient(); count > 0)
       row.extra.push_back({"instructions_per_gradient", count});

@@ -22,6 +22,7 @@ double now() {
 struct Start {
   double nsToReport = 0, bytesNeeded = 0;
   Memory memory = {};
+  bool isOk = false;  // it ran to its end and found its gradient right
 };
 
 /// Starts a program of this folder; it prints the time at which it had its gradient and how many bytes it needs at least,
@@ -36,6 +37,7 @@ Start start(const std::vector<std::string>& command) {
   char* rest = nullptr;
   result.nsToReport = std::strtod(line.c_str(), &rest) - begin;
   result.bytesNeeded = std::strtod(rest, nullptr);
+  result.isOk = child.finish() == 0;
   return result;
 }
 
@@ -53,7 +55,7 @@ void addPeers(const Options& options, const Trial& trial, std::vector<Row>& rows
     row.failure = start.failure;
     row.version = start.version;
     row.memory = start.memory;
-    row.nsMin = row.nsMedian = start.ns;
+    if (start.failure.empty()) setTimes(row, start.times);
     row.extra = {{"peak_resident_kb", static_cast<double>(start.memory.vmHwm)}};
     rows.push_back(row);
   }
@@ -91,6 +93,7 @@ std::vector<Row> memory(const Options& options) {
     std::vector<double> times;
     for (int i = 0; i < (options.isQuick ? 10 : 40); ++i) {
       const Start started = start(command);
+      if (!started.isOk) row.failure = "failed";
       times.push_back(started.nsToReport);
       if (started.memory.vmHwm > row.memory.vmHwm) row.memory = started.memory;
       needed = started.bytesNeeded;

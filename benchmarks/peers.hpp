@@ -44,11 +44,11 @@ class Peers {
   std::vector<std::shared_ptr<PeerProcess>> processes_;
 };
 
-/// A process with one mode of one peer and nothing else in it, from its start to its first gradient.
+/// Processes with one mode of one peer and nothing else in them, from their start to their first gradient.
 struct PeerStart {
   std::string system, mode, dtype, version, failure;
-  double ns = 0;
-  Memory memory = {};
+  std::vector<double> times = {};  // ns
+  Memory memory = {};              // of the last one
 };
 /// Every mode of every peer that the options name, one after the other.
 std::vector<PeerStart> startPeers(const Options& options, const Trial& trial);

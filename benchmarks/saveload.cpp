@@ -1,5 +1,6 @@
 // Table 4 of the paper: seven activations of the small graph (Figure 2) to a file and back, and a file of 100 MB beside `cp`.
-// The limit is the system's own open, write (or read) and close. All files lie in one folder for temporaries, and so on one
+// The limit is the system's own open, write (or read) and close; `truncate` also cuts the file first, as most programs do, which
+// makes some file systems (ext4) flush it when it is closed. All files lie in one folder for temporaries, and so on one
 // file system; what is loaded, or was saved, is compared with the graph's numbers first.
 #include <fcntl.h>
 #include <unistd.h>
@@ -61,8 +62,8 @@ struct Activations {
 void require(bool isDone, const char* what) {
   if (!isDone) throw std::runtime_error(std::string("the plain loop cannot ") + what);
 }
-void plainWrite(const std::string& path, const std::array<double, count>& numbers) {
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT, 0666);
+void plainWrite(const std::string& path, const std::array<double, count>& numbers, int flags) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | flags, 0666);
   require(file >= 0 && write(file, numbers.data(), sizeof numbers) == sizeof numbers && close(file) == 0,
           "write");
 }
@@ -97,9 +98,12 @@ std::vector<Contestant> savers(const std::string& folder, const std::shared_ptr<
   std::array<double, count> plain{};
   const std::vector<double> numbers = graph->numbers();
   std::copy(numbers.begin(), numbers.end(), plain.begin());
-  const std::string loop = folder + "/loop";
-  std::vector<Contestant> all{inFile("limit", "loop", loop, repeated([=] { plainWrite(loop, plain); }),
-                                     [=] { return numbersIn(loop); })};
+  const std::string loop = folder + "/loop", cut = folder + "/truncate";
+  std::vector<Contestant> all{
+      inFile("limit", "loop", loop, repeated([=] { plainWrite(loop, plain, 0); }),
+             [=] { return numbersIn(loop); }),
+      inFile("limit", "truncate", cut, repeated([=] { plainWrite(cut, plain, O_TRUNC); }),
+             [=] { return numbersIn(cut); })};
   const std::pair<const char*, RawSave> ways[] = {
       {"raw", RawSave::inPlace}, {"atomic", RawSave::atomic}, {"durable", RawSave::durable}};
   for (const auto& [name, how] : ways) {
@@ -126,18 +130,30 @@ std::vector<Contestant> loaders(const std::string& folder, const std::shared_ptr
           inFile("burtorch", "raw", path, repeated(load), [graph] { return graph->numbers(); })};
 }
 
-/// 100 MB of parameters, loaded into a model that is there; `cp` of the same file is the limit.
+/// So few that comparing them costs nothing beside the work, from everywhere.
+std::vector<double> someOf(std::span<const float> all) {
+  std::vector<double> numbers;
+  for (std::size_t i = 0; i < all.size(); i += 10'007) numbers.push_back(static_cast<double>(all[i]));
+  return numbers;
+}
+/// As much of a file as the memory holds.
+void readWhole(const std::string& path, std::vector<float>& into) {
+  const int file = open(path.c_str(), O_RDONLY);
+  const std::size_t wanted = into.size() * sizeof(float);
+  std::size_t done = 0;
+  for (ssize_t got = 1; file >= 0 && got > 0 && done < wanted; done += static_cast<std::size_t>(got))
+    got = std::max<ssize_t>(0, read(file, reinterpret_cast<char*>(into.data()) + done, wanted - done));
+  require(file >= 0 && done == wanted && close(file) == 0, "read");
+}
+
+/// 100 MB of parameters, loaded into a model that is there. The limit is one read into as much memory; `cp` stands beside it.
 std::vector<Row> largeFile(const Options& options, const std::string& folder) {
   constexpr std::size_t rows = 5000, columns = 5000;  // fp32
   struct Model {
     burtorch::Tape<float> tape;
     burtorch::Parameters<float> parameters{tape};
     burtorch::Parameter weight = parameters.add("weight", burtorch::ParameterRole::weight, rows, columns);
-    std::vector<double> some() const {
-      std::vector<double> numbers;
-      for (std::size_t i = 0; i < rows * columns; i += 10'007) numbers.push_back(parameters.values()[i]);
-      return numbers;
-    }
+    std::vector<double> some() const { return someOf(parameters.values()); }
   };
   auto model = std::make_shared<Model>();
   burtorch::Rng rng(9);
@@ -147,9 +163,10 @@ std::vector<Row> largeFile(const Options& options, const std::string& folder) {
   const std::vector<double> right = model->some();
   for (float& x : model->parameters.values()) x = 0;
 
+  const auto memory = std::make_shared<std::vector<float>>(fs::file_size(path) / sizeof(float));
   const auto copied = [=] {
     Child cp({"cp", path, copy});
-    if (cp.finish() != 0) throw std::runtime_error("cp failed: is there room for 200 MB of temporaries?");
+    if (cp.wait() != 0) throw std::runtime_error("cp failed: is there room for 200 MB of temporaries?");
   };
   const auto numbersOf = [right](const std::string& file) {
     auto other = std::make_shared<Model>();
@@ -158,12 +175,14 @@ std::vector<Row> largeFile(const Options& options, const std::string& folder) {
   };
   const auto load = [=] { loadParameters(burtorch::SafetensorsFile(path), model->parameters); };
   const std::vector<Contestant> contestants{
+      inFile("limit", "read", path, repeated([=] { readWhole(path, *memory); }),
+             [=] { return someOf(std::span<const float>(*memory).last(rows * columns)); }),
       inFile("limit", "cp", path, repeated(copied), [=] { return numbersOf(copy); }),
       inFile("burtorch", "safetensors", path, repeated(load), [model] { return model->some(); })};
   const Trial trial{.experiment = "saveload",
                     .iterations = 1,
                     .answers = {{right, 0}},
-                    .unit = {"limit", "cp"},
+                    .unit = {"limit", "read"},
                     .dtype = "fp32",
                     .work = "load"};
   Options alone = options;

@@ -33,7 +33,7 @@ def machine(program, command):
     os_name = field("/etc/os-release", "PRETTY_NAME").strip('"') or platform.system()
     memory = field("/proc/meminfo", "MemTotal").split()
     return {"cpu": field("/proc/cpuinfo", "model name"), "cores": os.cpu_count(),
-            "memory_gb": round(int(memory[0]) / 2**20) if memory else None, "system": f"{os_name}, Linux {platform.release()}",
+            "memory_gb": round(int(memory[0]) / 2**20) if memory else None, "system": f"{os_name}, Linux {'.'.join(platform.release().split('.')[:2])}",
             "date": datetime.date.today().isoformat(), "command": command, **about}
 
 

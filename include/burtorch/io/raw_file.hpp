@@ -175,10 +175,11 @@ inline void writeInPlace(const std::string& path, const RawPieces& pieces) {
   if (file < 0) refuse("it cannot be opened", errno);
   const auto total = static_cast<off_t>(pieces[0].size() + pieces[1].size());
   // fstat only if the size is not the expected one: after it, Linux notes the time of the next write anew, which takes
-  // longer than the write. A pipe has no end to be found, a device none that fits.
+  // longer than the write. A pipe has no end to be found, a terminal none; a disk's is a multiple of its sectors.
   const off_t size = lseek(file, 0, SEEK_END);
   struct stat status {};
-  const bool isFile = (size == total && total > 0) || (fstat(file, &status) == 0 && S_ISREG(status.st_mode));
+  const bool isFile =
+      (size == total && total % 512 != 0) || (fstat(file, &status) == 0 && S_ISREG(status.st_mode));
   const char* what =
       isFile ? "writing failed" : "it is a pipe, a socket or a device; give the name of a file";
   int error = isFile ? 0 : EINVAL;
