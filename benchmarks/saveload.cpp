@@ -150,9 +150,12 @@ void readWhole(const std::string& path, std::vector<float>& into) {
 std::vector<Row> largeFile(const Options& options, const std::string& folder) {
   constexpr std::size_t rows = 5000, columns = 5000;  // fp32
   struct Model {
-    burtorch::Tape<float> tape;
-    burtorch::Parameters<float> parameters{tape};
-    burtorch::Parameter weight = parameters.add("weight", burtorch::ParameterRole::weight, rows, columns);
+    static burtorch::ParameterLayout layout() {
+      burtorch::ParameterLayout layout;
+      layout.add("weight", burtorch::ParameterRole::weight, rows, columns);
+      return layout;
+    }
+    burtorch::ParameterStore<float> parameters{layout()};
     std::vector<double> some() const { return someOf(parameters.values()); }
   };
   auto model = std::make_shared<Model>();

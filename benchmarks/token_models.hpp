@@ -32,7 +32,7 @@ struct Batches {
   }
 };
 
-/// A model of the library and its oracle, on a tape of their own.
+/// A model of the library, its parameters and its oracle.
 template <class Model> class OracleRun {
   using T = typename Model::Scalar;
   struct Samples {  // oracles copy theirs
@@ -48,8 +48,9 @@ template <class Model> class OracleRun {
   OracleRun(const Config& config, const std::vector<float>& weights, const Batches& batches,
             std::size_t tile = 0)
       : batches_(batches),
-        model_(tape_, config),
-        oracle_(model_, Samples{&batches_}, tile),
+        model_(config),
+        parameters_(model_.layout()),
+        oracle_(model_, parameters_, Samples{&batches_}, tile),
         all_(batches.size()) {
     setWeights([&](std::size_t i) { return weights[i]; });
     std::iota(all_.begin(), all_.end(), std::size_t{0});
@@ -57,7 +58,7 @@ template <class Model> class OracleRun {
 
   /// weight(i) is the i-th.
   template <class Weight> void setWeights(Weight weight) {
-    const auto values = model_.parameters().values();
+    const auto values = parameters_.values();
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(weight(i));
   }
   /// The gradient of one batch.
@@ -66,15 +67,15 @@ template <class Model> class OracleRun {
   }
   std::size_t tile() const { return std::min(oracle_.tile(), batches_.batch); }
   double loss() const { return loss_; }
-  std::vector<double> gradient() const {
-    const auto gradients = model_.parameters().gradients();
+  std::vector<double> gradient() {
+    const auto gradients = parameters_.gradients();
     return {gradients.begin(), gradients.end()};
   }
 
  private:
   const Batches& batches_;
-  burtorch::Tape<T> tape_;
   Model model_;
+  burtorch::ParameterStore<T> parameters_;
   burtorch::TokenOracle<Model, Samples> oracle_;
   std::vector<std::size_t> all_;
   double loss_ = 0;
@@ -82,13 +83,13 @@ template <class Model> class OracleRun {
 
 /// Uniform from -0.2 to 0.2, gains around 1: no layer is saturated, and no gradient is lost beside the largest one.
 template <class Model, class Config> std::vector<float> randomWeights(const Config& config) {
-  burtorch::Tape<float> tape;
-  const Model model(tape, config);
+  const Model model(config);
+  burtorch::ParameterStore<float> parameters(model.layout());
   burtorch::Rng rng(1);
-  for (const burtorch::Parameter& block : model.parameters().blocks())
-    for (float& x : model.parameters().values(block))
+  for (const burtorch::Parameter& block : model.layout().blocks())
+    for (float& x : parameters.values(block))
       x = rng.uniform<float>() * 0.4f - 0.2f + (block.role == burtorch::ParameterRole::gain ? 1.f : 0.f);
-  return {model.parameters().values().begin(), model.parameters().values().end()};
+  return {parameters.values().begin(), parameters.values().end()};
 }
 
 /// The library's gradients of all batches in fp64, at the same weights.

@@ -48,11 +48,12 @@ void rawNumbers() {
 
 /// A network that learns a sine, and all that its next step depends on.
 struct SineTraining {
-  Tape<float> tape;
-  CurrentTape<float, defaultConfig> here{tape};
+  const Mlp<float> mlp{{.sizes = {1, 16, 1}}};
+  ParameterStore<float> parameters{mlp.layout()};
+  Optimizer<float, AdamW> optimizer{AdamW{.learningRate = 1e-2}, parameters.size()};
   Rng rng{1};
-  Mlp<float> mlp{tape, {.sizes = {1, 16, 1}}, rng};
-  Optimizer<float, AdamW> optimizer{AdamW{.learningRate = 1e-2}, mlp.parameters().size()};
+  Tape<float> tape{parameters};
+  CurrentTape<float, defaultConfig> here{tape};
 
   void steps(int count) {
     for (int i = 0; i < count; ++i) {
@@ -62,9 +63,9 @@ struct SineTraining {
         x.values()[k] = 6 * rng.uniform<float>() - 3;
         wanted.values()[k] = std::sin(x.values()[k]);
       }
-      for (float& g : mlp.parameters().gradients()) g = 0;
+      zeroGrad(parameters);
       backward(reduceMeanSquares(each<ops::Sub>(mlp(x), wanted).range()));
-      optimizer.step(mlp.parameters().values(), mlp.parameters().gradients());
+      optimizer.step(parameters.values(), parameters.gradients());
     }
   }
 };
@@ -74,21 +75,20 @@ void models() {
   {
     SineTraining training;
     training.steps(100);
-    whole.assign(training.mlp.parameters().values().begin(), training.mlp.parameters().values().end());
+    whole.assign(training.parameters.values().begin(), training.parameters.values().end());
   }
   {
     SineTraining training;
     training.steps(50);
-    saveTraining("state.safetensors", training.mlp.parameters(), training.optimizer, training.rng);
+    saveTraining("state.safetensors", training.parameters, training.optimizer, training.rng);
   }
   SineTraining training;
-  loadTraining(SafetensorsFile("state.safetensors"), training.mlp.parameters(), training.optimizer,
-               training.rng);
+  loadTraining(SafetensorsFile("state.safetensors"), training.parameters, training.optimizer, training.rng);
   training.steps(50);
-  resumed.assign(training.mlp.parameters().values().begin(), training.mlp.parameters().values().end());
+  resumed.assign(training.parameters.values().begin(), training.parameters.values().end());
   std::printf("50 + 50 steps     %s 100 steps\n", resumed == whole ? "bit for bit as" : "NOT as");
 
-  const auto& parameters = training.mlp.parameters();
+  auto& parameters = training.parameters;
   saveParameters("model.safetensors", parameters, {{"learned", "a sine"}});
   const SafetensorsFile file("model.safetensors");
   for (const TensorInfo& tensor : file.tensors())

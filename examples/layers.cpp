@@ -4,11 +4,11 @@
 
 int main() {
   using namespace burtorch;
-  Tape<float> tape;
+  const Mlp<float> mlp({.sizes = {2, 16, 16, 1}, .hidden = Activation::tanh});
+  ParameterStore<float> parameters(mlp.layout());
+  Optimizer<float, AdamW> optimizer(AdamW{.learningRate = 1e-2}, parameters.size());
+  Tape<float> tape(parameters);
   CurrentTape here(tape);
-  Rng rng(1);
-  Mlp<float> mlp(tape, {.sizes = {2, 16, 16, 1}, .hidden = Activation::tanh}, rng);
-  Optimizer<float, AdamW> optimizer(AdamW{.learningRate = 1e-2}, mlp.parameters().size());
 
   // A column is a sample: two numbers and what the network should make of them.
   const float points[2][8] = {{-1, -1, -1, 0, 0, 1, 1, 1}, {-1, 0.5, 1, -1, 1, -1, 0.5, 1}};
@@ -21,9 +21,9 @@ int main() {
   for (int step = 0; step <= 400; ++step) {
     const SampleScope sample(tape);
     const auto loss = reduceMeanSquares(each<ops::Sub>(mlp(x), wanted).range());
-    for (float& g : mlp.parameters().gradients()) g = 0;
+    zeroGrad(parameters);
     backward(loss);
-    optimizer.step(mlp.parameters().values(), mlp.parameters().gradients());
+    optimizer.step(parameters.values(), parameters.gradients());
     if (step % 100 == 0) std::printf("step %3d  loss %.5f\n", step, static_cast<double>(loss.dataCopy()));
   }
 }

@@ -1,7 +1,7 @@
 // burt graph: a graph with its values and gradients as DOT, or as a picture where Graphviz is installed.
 #include <burtorch/burtorch.hpp>
 #include <burtorch/io/atomic_file.hpp>
-#include <burtorch/nn/initialise.hpp>
+#include <burtorch/nn/parameter_nodes.hpp>
 #include <burtorch/viz/dot.hpp>
 #include <cerrno>
 #include <cstdio>
@@ -110,7 +110,7 @@ struct MlpPicture {
   }
 };
 
-/// On the tape of the model, which is current.
+/// On the current tape, which is bound to the model's parameters.
 template <class Picture, class Model> auto lossOfOneSample(const Model& model, const Tokenizer& tokenizer) {
   const std::size_t columns = model.columnsFor(1);
   std::vector<Index> tokens(model.tokenCount(columns), noToken), targets(columns, noToken);
@@ -125,10 +125,9 @@ template <class Picture, class Model> auto lossOfOneSample(const Model& model, c
 }
 
 /// "head.weight 65 x 16" for every block.
-void nameBlocks(const Parameters<float>& parameters) {
-  for (const Parameter& block : parameters.blocks())
-    parameters.tape().setName(block.first,
-                              parameters.name(block) + " " + std::to_string(block.rows) +
+void nameBlocks(Tape<float>& tape, const ParameterLayout& layout) {
+  for (const Parameter& block : layout.blocks())
+    tape.setName(block.first, layout.name(block) + " " + std::to_string(block.rows) +
                                   (block.columns > 1 ? " x " + std::to_string(block.columns) : ""));
 }
 
@@ -146,22 +145,18 @@ template <class Picture> std::string drawModel(const GraphOptions& options) {
     config = Picture::configOf(description);
     tokenizer = Tokenizer::fromString(description.text("vocabulary"));
   }
-  config.check();
+  const typename Picture::Model model(config);
+  ParameterStore<float> parameters(model.layout(), 1337);
+  if (file) loadParameters(*file, parameters);
   Tape<float> tape;
   const CurrentTape here(tape);
-  typename Picture::Model model(tape, config);
-  if (file) {
-    loadParameters(*file, model.parameters());
-  } else {
-    Rng rng(1337);
-    initialiseLikePyTorch(model.parameters(), rng);
-  }
-  nameBlocks(model.parameters());
+  bindToLeaves(tape, model.layout(), std::span<const float>(parameters.values()));
+  nameBlocks(tape, model.layout());
   const auto loss = lossOfOneSample<Picture>(model, tokenizer);
   backward(loss);
   return buildDotGraph(
       loss, options.dot((file ? options.model : std::string("a small ") + Picture::name) + ", " +
-                        std::to_string(model.parameters().size()) + " parameters: the loss of one sample"));
+                        std::to_string(parameters.size()) + " parameters: the loss of one sample"));
 }
 
 /// What --out asks for: a format of Graphviz, or "" for DOT itself.

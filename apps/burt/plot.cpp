@@ -55,22 +55,22 @@ std::vector<std::size_t> chosen(const std::string& flag, const std::string& text
 }
 
 template <class Model> struct Loaded {
-  Tape<float> tape;
   Model model;
+  ParameterStore<float> parameters;
   template <class Config>
-  Loaded(const SafetensorsFile& file, const Config& config) : model(tape, (config.check(), config)) {
-    loadParameters(file, model.parameters());
+  Loaded(const SafetensorsFile& file, const Config& config) : model(config), parameters(model.layout()) {
+    loadParameters(file, parameters);
   }
 };
 
 HeatMapFigure attentionFigure(const PlotCommand& command, const SafetensorsFile& file,
                               const GptConfig& config, const Tokenizer& tokenizer) {
   if (command.prompt.empty()) throw BadInput("attention is paid to a text: give it with --prompt TEXT");
-  const Loaded<Gpt<float>> gpt(file, config);
+  Loaded<Gpt<float>> gpt(file, config);
   std::vector<Index> tokens;
   const Tokens prompt = tokenizer.encode(command.prompt);
   for (const Token token : prompt.view()) tokens.push_back(token);
-  const auto weights = attentionWeights(gpt.model, std::span<const Index>(tokens));
+  const auto weights = attentionWeights(gpt.model, gpt.parameters, std::span<const Index>(tokens));
   const std::size_t seen = weights.positions();
   std::vector<std::string> labels;
   for (const Index token : std::span(tokens).last(seen)) labels.push_back(labelOf(tokenizer, token));
@@ -94,9 +94,10 @@ HeatMapFigure attentionFigure(const PlotCommand& command, const SafetensorsFile&
 }
 
 /// The table of a model is its first block of parameters.
-template <class Model> HeatMapFigure embeddingFigure(const Model& model, const Tokenizer& tokenizer) {
-  const Parameter& table = model.parameters().blocks()[0];
-  const std::span<const float> values = model.parameters().values(table);
+template <class Model>
+HeatMapFigure embeddingFigure(const Loaded<Model>& loaded, const Tokenizer& tokenizer) {
+  const Parameter& table = loaded.model.layout().blocks()[0];
+  const std::span<const float> values = loaded.parameters.values(table);
   HeatMap map{.rows = table.rows, .columns = table.columns, .values = {values.begin(), values.end()}};
   map.options = {.xLabel = "dimension", .yLabel = "character"};
   for (Index token = 0; token < table.rows; ++token)
@@ -118,8 +119,8 @@ HeatMapFigure figureOf(const PlotCommand& command) {
       throw BadInput(command.model + " is a character MLP, which has no attention; try embedding");
     return attentionFigure(command, file, gptOf(description), tokenizer);
   }
-  if (kind == "gpt") return embeddingFigure(Loaded<Gpt<float>>(file, gptOf(description)).model, tokenizer);
-  return embeddingFigure(Loaded<CharMlp<float>>(file, charMlpOf(description)).model, tokenizer);
+  if (kind == "gpt") return embeddingFigure(Loaded<Gpt<float>>(file, gptOf(description)), tokenizer);
+  return embeddingFigure(Loaded<CharMlp<float>>(file, charMlpOf(description)), tokenizer);
 }
 
 void write(const std::string& path, const std::string& text) {

@@ -22,10 +22,9 @@ struct SampleOptions {
 template <class Model, class Config>
 void write(const SampleOptions& options, const SafetensorsFile& file, const Config& config,
            const Tokenizer& tokenizer) {
-  config.check();
-  Tape<float> tape;
-  Model model(tape, config);
-  loadParameters(file, model.parameters());
+  const Model model(config);
+  ParameterStore<float> parameters(model.layout());
+  loadParameters(file, parameters);
   constexpr bool isGpt = requires { config.heads; };
   for (std::uint64_t i = 0; i < options.count; ++i) {
     Rng rng(options.seed, i);
@@ -35,7 +34,7 @@ void write(const SampleOptions& options, const SafetensorsFile& file, const Conf
     std::fputs(options.prompt.c_str(), stdout);
     if (isGpt && tokens.empty()) tokens.push_back(tokenizer.find('\n').value_or(0));
     const std::size_t known = tokens.size();
-    generate(model, tokens, options.length, {options.temperature, options.topK}, rng,
+    generate(model, parameters, tokens, options.length, {options.temperature, options.topK}, rng,
              [](Index token) { return !isGpt && token == 0; });
     for (const Index token : std::span(tokens).subspan(known))
       std::fputs(tokenizer.decode(token).c_str(), stdout);

@@ -6,7 +6,6 @@
 #include <burtorch/io/mapped_file.hpp>
 #include <burtorch/io/training_file.hpp>
 #include <burtorch/model/generate.hpp>
-#include <burtorch/nn/initialise.hpp>
 #include <burtorch/oracle/token_oracle.hpp>
 #include <burtorch/train/training.hpp>
 #include <csignal>
@@ -149,9 +148,10 @@ struct GptJob {
   }
   std::size_t tokensPerSample(const Config& config) const { return config.context; }
 
-  std::string sampleText(const Model& model, const TrainOptions& options, Rng rng) const {
+  std::string sampleText(const Model& model, ParameterStore<float>& parameters, const TrainOptions& options,
+                         Rng rng) const {
     std::vector<Index> tokens{corpus.tokens()[0]};
-    generate(model, tokens, options.sampleLength, {options.temperature, options.topK}, rng,
+    generate(model, parameters, tokens, options.sampleLength, {options.temperature, options.topK}, rng,
              [](Index) { return false; });
     std::string text;
     for (const Index token : std::span(tokens).subspan(1)) text += shown(tokenizer(), token);
@@ -189,11 +189,12 @@ struct MlpJob {
   auto samples(Part part, const Config& config) const { return words.samples(part, config.context); }
   std::size_t tokensPerSample(const Config&) const { return 1; }
 
-  std::string sampleText(const Model& model, const TrainOptions& options, Rng rng) const {
+  std::string sampleText(const Model& model, ParameterStore<float>& parameters, const TrainOptions& options,
+                         Rng rng) const {
     std::string text;
     for (std::size_t length = 0; length < options.sampleLength;) {
       std::vector<Index> tokens;
-      generate(model, tokens, 40, {options.temperature, options.topK}, rng,
+      generate(model, parameters, tokens, 40, {options.temperature, options.topK}, rng,
                [](Index token) { return token == 0; });
       text += text.empty() ? "" : "  ";
       for (const Index token : tokens) text += shown(tokenizer(), token);
@@ -218,46 +219,37 @@ template <class Job> class TrainCommand {
     config_.vocabulary = job.tokenizer().size();
     config_.check();
 
-    Tape<float> tape;
-    Model model(tape, config_);
-    initialise(model);
-    TokenOracle train(model, job.samples(Part::train, config_), options_.tile),
-        validation(model, job.samples(Part::validation, config_), options_.tile);
-    Optimizer<float> optimizer(ruleOf(options_), model.parameters().size());
-    exemptFromDecay(model, optimizer);
+    const Model model(config_);
+    ParameterStore<float> parameters = firstParameters(model);
+    TokenOracle train(model, parameters, job.samples(Part::train, config_), options_.tile),
+        validation(model, parameters, job.samples(Part::validation, config_), options_.tile);
+    Optimizer<float> optimizer(ruleOf(options_), parameters.size());
+    optimizer.exemptFromDecay(model.layout());
     Training training(train, validation, optimizer, scheduleOf(options_),
                       {.steps = options_.steps,
                        .batch = options_.batch,
                        .clipNorm = options_.clip,
                        .evaluateEvery = options_.evaluateEvery},
                       options_.seed);
-    if (!options_.resume.empty()) restore(model, job, optimizer, training.rng());
+    if (!options_.resume.empty()) restore(parameters, job, optimizer, training.rng());
     const fs::path folder = makeFolder(options_, Job::name);
     introduce(job, model, folder);
-    return loop(job, model, optimizer, training, train, folder);
+    return loop(job, model, parameters, optimizer, training, train, folder);
   }
 
  private:
   using Clock = Progress::Clock;
 
-  void initialise(Model& model) const {
-    Rng rng(options_.seed, 1);
-    if (options_.start == "pytorch")
-      initialiseLikePyTorch(model.parameters(), rng);
-    else if (options_.start == "gpt2")
-      initialiseLikeGpt2(model.parameters(), rng);
-    else
+  ParameterStore<float> firstParameters(const Model& model) const {
+    if (options_.start != "pytorch" && options_.start != "gpt2")
       throw BadInput("--start takes pytorch or gpt2, not '" + options_.start + "'");
-  }
-  static void exemptFromDecay(const Model& model, Optimizer<float>& optimizer) {
-    std::vector<ParameterBlock> exempt;
-    for (const Parameter& block : model.parameters().blocks())
-      if (block.role == ParameterRole::bias || block.role == ParameterRole::gain)
-        exempt.push_back({block.first, block.size()});
-    optimizer.exemptFromDecay(exempt);
+    ParameterStore<float> parameters(model.layout());
+    Rng rng(options_.seed, 1);
+    options_.start == "gpt2" ? initialiseLikeGpt2(parameters, rng) : parameters.initialise(rng);
+    return parameters;
   }
   void introduce(const Job& job, const Model& model, const fs::path& folder) const {
-    std::printf("%s with %zu parameters on %s of %s, vocabulary %zu\n", Job::name, model.parameters().size(),
+    std::printf("%s with %zu parameters on %s of %s, vocabulary %zu\n", Job::name, model.layout().size(),
                 job.size().c_str(), options_.data.empty() ? "burt's own data" : options_.data.c_str(),
                 job.tokenizer().size());
     if (job.tokenizer().invalidAt())
@@ -269,8 +261,8 @@ template <class Job> class TrainCommand {
   }
 
   template <class Train, class Loop>
-  int loop(const Job& job, const Model& model, Optimizer<float>& optimizer, Loop& training, Train& train,
-           const fs::path& folder) {
+  int loop(const Job& job, const Model& model, ParameterStore<float>& parameters, Optimizer<float>& optimizer,
+           Loop& training, Train& train, const fs::path& folder) {
     isInterrupted = 0;
     struct sigaction stop {
     }, before{};
@@ -289,7 +281,7 @@ template <class Job> class TrainCommand {
       if (options_.sampleEvery > 0 && (step.step % options_.sampleEvery == 0 || step.step == 1)) {
         const auto pause = Clock::now();
         progress.say("--- sample at step " + std::to_string(step.step) + "\n" +
-                     job.sampleText(model, options_, Rng(options_.seed, step.step)));
+                     job.sampleText(model, parameters, options_, Rng(options_.seed, step.step)));
         progress.pause(Clock::now() - pause);
       }
       return isInterrupted == 0;
@@ -305,7 +297,7 @@ template <class Job> class TrainCommand {
       std::fputs("burt: nothing was saved; try a smaller --lr, a smaller --clip or more --warmup\n", stderr);
       return 1;
     }
-    save(job, model, optimizer, training.rng(), folder);
+    save(job, parameters, optimizer, training.rng(), folder);
     writePicture(folder / "loss.svg", metrics.svg());
     if (end == TrainingEnd::stopped) {
       std::printf("stopped after step %llu; go on with: %s train %s --resume %s\n",
@@ -315,7 +307,7 @@ template <class Job> class TrainCommand {
     }
     if (options_.sampleEvery == 0 || options_.steps % options_.sampleEvery != 0)
       std::printf("--- sample\n%s\n",
-                  job.sampleText(model, options_, Rng(options_.seed, options_.steps)).c_str());
+                  job.sampleText(model, parameters, options_, Rng(options_.seed, options_.steps)).c_str());
     std::printf("saved %s, metrics.csv, metrics.jsonl and loss.svg\n",
                 (folder / "model.safetensors").c_str());
     std::printf(
@@ -333,17 +325,18 @@ template <class Job> class TrainCommand {
     file.write(std::as_bytes(std::span(svg)));
     file.commit();
   }
-  void save(const Job& job, const Model& model, const Optimizer<float>& optimizer, const Rng& rng,
-            const fs::path& folder) const {
+  void save(const Job& job, const ParameterStore<float>& parameters, const Optimizer<float>& optimizer,
+            const Rng& rng, const fs::path& folder) const {
     Metadata metadata = describe(config_);
     metadata["vocabulary"] = job.tokenizer().toString();
     metadata["step"] = std::to_string(optimizer.steps());
     metadata["burtorch"] = BURTORCH_VERSION;
     // All that --resume needs is in the first file; the second one is for `burt sample` and PyTorch.
-    saveTraining((folder / "state.safetensors").string(), model.parameters(), optimizer, rng, metadata);
-    saveParameters((folder / "model.safetensors").string(), model.parameters(), metadata);
+    saveTraining((folder / "state.safetensors").string(), parameters, optimizer, rng, metadata);
+    saveParameters((folder / "model.safetensors").string(), parameters, metadata);
   }
-  void restore(Model& model, const Job& job, Optimizer<float>& optimizer, Rng& rng) const {
+  void restore(ParameterStore<float>& parameters, const Job& job, Optimizer<float>& optimizer,
+               Rng& rng) const {
     const SafetensorsFile state((fs::path(options_.resume) / "state.safetensors").string());
     const Description was(state);
     if (was.text("vocabulary") != job.tokenizer().toString())
@@ -356,7 +349,7 @@ template <class Job> class TrainCommand {
     if (!differences.empty())
       throw BadInput(state.path() + " is of another model (" + differences.substr(2) +
                      "); give the options it had");
-    loadTraining(state, model.parameters(), optimizer, rng);
+    loadTraining(state, parameters, optimizer, rng);
     if (optimizer.steps() >= options_.steps)
       throw BadInput("the run in " + options_.resume + " has done its " + std::to_string(optimizer.steps()) +
                      " steps; ask for more with --steps");

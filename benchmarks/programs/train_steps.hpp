@@ -15,14 +15,14 @@
 #include <vector>
 
 /// How many numbers one tile of samples adds to the tape.
-template <class Model> std::size_t activationsOf(const Model& model, std::size_t tile) {
-  auto& tape = model.parameters().tape();
+template <class Model>
+std::size_t activationsOf(const Model& model, burtorch::ParameterStore<float>& parameters, std::size_t tile) {
+  burtorch::Tape<float> tape(parameters);
   const burtorch::CurrentTape here(tape);
-  const burtorch::SampleScope scope(tape);
-  const std::size_t columns = model.columnsFor(tile), before = tape.used().scalars;
+  const std::size_t columns = model.columnsFor(tile);
   const std::vector<burtorch::Index> tokens(model.tokenCount(columns)), targets(columns);
   model.loss(tokens, targets);
-  return tape.used().scalars - before;
+  return tape.used().scalars;
 }
 
 /// arguments: FILE BATCH TILE. `samplesOf(corpus)` gives what the oracle reads.
@@ -33,21 +33,22 @@ int trainSteps(char** arguments, const Config& config, SamplesOf samplesOf) {
   const auto batch = static_cast<std::size_t>(std::atol(arguments[2]));
   const auto tile = static_cast<std::size_t>(std::atol(arguments[3]));
   const Corpus corpus(file.text());
-  Tape<float> tape;
-  Model model(tape, config);
+  const Model model(config);
+  ParameterStore<float> parameters(model.layout());
   Rng rng(1);
-  for (float& x : model.parameters().values()) x = 0.2f * rng.uniform<float>() - 0.1f;
-  TokenOracle<Model, decltype(samplesOf(corpus))> oracle(model, samplesOf(corpus), tile);
-  Optimizer<float, AdamW> optimizer(AdamW{}, model.parameters().size());
+  for (float& x : parameters.values()) x = 0.2f * rng.uniform<float>() - 0.1f;
+  TokenOracle<Model, decltype(samplesOf(corpus))> oracle(model, parameters, samplesOf(corpus), tile);
+  Optimizer<float, AdamW> optimizer(AdamW{}, parameters.size());
   std::vector<std::size_t> chosen(batch);
   timespec first{};
   for (int step = 0; step < 10; ++step) {
     for (std::size_t& i : chosen) i = rng.below(oracle.size());
     oracle.gradient(chosen);
     if (step == 0) clock_gettime(CLOCK_MONOTONIC, &first);
-    optimizer.step(model.parameters().values(), model.parameters().gradients());
+    optimizer.step(parameters.values(), parameters.gradients());
   }
-  const std::size_t numbers = model.parameters().size(), activations = activationsOf(model, oracle.tile());
+  const std::size_t numbers = parameters.size(),
+                    activations = activationsOf(model, parameters, oracle.tile());
   std::printf("%.0f %zu\n", static_cast<double>(first.tv_sec) * 1e9 + static_cast<double>(first.tv_nsec),
               (4 * numbers + 2 * activations) * sizeof(float) + file.text().size());
   std::fflush(stdout);

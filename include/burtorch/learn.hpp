@@ -10,6 +10,7 @@
 #include "model/gpt.hpp"
 #include "model/mlp.hpp"
 #include "nn/neuron.hpp"
+#include "nn/parameter_nodes.hpp"
 #include "nn/softmax.hpp"
 #include "oracle/token_oracle.hpp"
 #include "train/training.hpp"

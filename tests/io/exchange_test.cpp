@@ -25,10 +25,10 @@ TEST(ModelsFromPyTorch, ACharMlpHasTheLossThatPyTorchFound) {
 TEST(ModelsFromPyTorch, SavedAgainTheyAreTheSameBytesOfNumbersUnderTheSameNames) {
   const Scratch scratch;
   const SafetensorsFile theirs(BURTORCH_TEST_DATA "/torch_gpt.safetensors");
-  Tape<float> tape;
-  exchange::Gpt<float> model(tape);
-  loadParameters(theirs, model.parameters());
-  saveParameters(scratch.path("ours"), model.parameters());
+  const exchange::Gpt<float> model;
+  ParameterStore<float> parameters(model.layout());
+  loadParameters(theirs, parameters);
+  saveParameters(scratch.path("ours"), parameters);
   const SafetensorsFile ours(scratch.path("ours"));
   ASSERT_EQ(ours.tensors().size(), theirs.tensors().size());
   for (const TensorInfo& tensor : theirs.tensors()) {
@@ -39,10 +39,9 @@ TEST(ModelsFromPyTorch, SavedAgainTheyAreTheSameBytesOfNumbersUnderTheSameNames)
 }
 TEST(ModelsFromPyTorch, ALayerWithOneInputIsAMatrixThere) {
   const Scratch scratch;
-  Tape<float> tape;
-  Parameters<float> parameters(tape);
-  const Linear layer(parameters, "layer", 1, 3);
-  saveParameters(scratch.path("f"), parameters);
+  ParameterLayout layout;
+  const Linear layer(layout, "layer", 1, 3);
+  saveParameters(scratch.path("f"), ParameterStore<float>(layout));
   const SafetensorsFile file(scratch.path("f"));
   EXPECT_EQ(file.tensor("layer.weight").shape, (std::vector<std::uint64_t>{3, 1}));
   EXPECT_EQ(file.tensor("layer.bias").shape, std::vector<std::uint64_t>{3});

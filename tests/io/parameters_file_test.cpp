@@ -14,10 +14,10 @@ namespace {
 
 /// A matrix of 2 x 3 and a vector of 2.
 template <class T> struct Small {
-  Tape<T> tape;
-  Parameters<T> parameters{tape};
-  Parameter weight = parameters.add("w", ParameterRole::weight, 2, 3),
-            bias = parameters.add("b", ParameterRole::bias, 2);
+  ParameterLayout layout;
+  Parameter weight = layout.add("w", ParameterRole::weight, 2, 3),
+            bias = layout.add("b", ParameterRole::bias, 2);
+  ParameterStore<T> parameters{layout};
 
   explicit Small(T first) {
     for (T& x : parameters.values()) x = first++;
@@ -58,14 +58,12 @@ TYPED_TEST(ParametersFile, WhatIsSavedIsLoadedAgain) {
 }
 TYPED_TEST(ParametersFile, AModelComesBackBitForBit) {
   const Scratch scratch;
-  Tape<TypeParam> tapes[2];
-  Gpt<TypeParam> saved(tapes[0], {}), loaded(tapes[1], {});
-  Rng rng(11);
-  for (TypeParam& x : saved.parameters().values()) x = static_cast<TypeParam>(rng.uniform<double>() - 0.5);
-  saveParameters(scratch.path("f"), saved.parameters(), {}, {.isDurable = false});
-  loadParameters(SafetensorsFile(scratch.path("f")), loaded.parameters());
-  const auto wanted = std::as_bytes(saved.parameters().values());
-  const auto found = std::as_bytes(loaded.parameters().values());
+  const Gpt<TypeParam> gpt(GptConfig{});
+  ParameterStore<TypeParam> saved(gpt.layout(), 11), loaded(gpt.layout(), 12);
+  saveParameters(scratch.path("f"), saved, {}, {.isDurable = false});
+  loadParameters(SafetensorsFile(scratch.path("f")), loaded);
+  const auto wanted = std::as_bytes(saved.values());
+  const auto found = std::as_bytes(loaded.values());
   EXPECT_EQ(wanted.size(), 46'289 * sizeof(TypeParam));
   EXPECT_TRUE(std::equal(wanted.begin(), wanted.end(), found.begin(), found.end()));
 }
@@ -119,10 +117,10 @@ TEST(ParametersFiles, FilesThatDoNotFitChangeNothing) {
 }
 TEST(ParametersFiles, BlocksOfOneNameAreNotSaved) {
   const Scratch scratch;
-  Tape<float> tape;
-  Parameters<float> parameters(tape);
-  parameters.add("same", ParameterRole::weight, 2);
-  parameters.add("same", ParameterRole::weight, 3);
+  ParameterLayout layout;
+  layout.add("same", ParameterRole::weight, 2);
+  layout.add("same", ParameterRole::weight, 3);
+  const ParameterStore<float> parameters(layout);
   EXPECT_TRUE(
       contains(sentenceOf([&] { saveParameters(scratch.path("f"), parameters); }), "the name 'same'"));
   EXPECT_TRUE(scratch.entries().empty());

@@ -34,37 +34,38 @@ template <class T> std::string bytesOf(std::span<T> numbers) {
 /// A character MLP in training, with everything that depends on the step.
 template <class T> struct Session {
   using Oracle = TokenOracle<CharMlp<T>, Samples>;
-  Tape<T> tape;
   CharMlp<T> model;
+  ParameterStore<T> parameters;
   Oracle train, validation;
   Optimizer<T> optimizer;
   Training<Oracle, Oracle> training;
 
   explicit Session(const std::string& rule, std::uint64_t seed, std::uint64_t steps = 100,
                    std::size_t hidden = 6)
-      : model(tape, {.vocabulary = 7, .context = 3, .embedding = 4, .hidden = hidden}),
-        train(model, Samples{}, 4),
-        validation(model, Samples{}, 4),
-        optimizer(ruleNamed(rule, std::vector<Setting>{{"weightDecay", 0.01}}), model.parameters().size()),
+      : model({.vocabulary = 7, .context = 3, .embedding = 4, .hidden = hidden}),
+        parameters(model.layout()),
+        train(model, parameters, Samples{}, 4),
+        validation(model, parameters, Samples{}, 4),
+        optimizer(ruleNamed(rule, std::vector<Setting>{{"weightDecay", 0.01}}), parameters.size()),
         training(train, validation, optimizer,
                  Schedule{WarmupCosine{.learningRate = 0.02, .warmupSteps = 30, .totalSteps = 100}},
                  {.steps = steps, .batch = 5, .clipNorm = 1}, seed) {
     Rng rng(seed, 1);
-    initialiseLikePyTorch(model.parameters(), rng);
+    parameters.initialise(rng);
   }
 
   void run() {
     EXPECT_EQ(training.run([](const TrainingStep&) { return true; }), TrainingEnd::finished);
   }
   void save(const std::string& path) {
-    saveTraining(path, model.parameters(), optimizer, training.rng(), {{"of", "the caller"}});
+    saveTraining(path, parameters, optimizer, training.rng(), {{"of", "the caller"}});
   }
   void load(const std::string& path) {
-    loadTraining(SafetensorsFile(path), model.parameters(), optimizer, training.rng());
+    loadTraining(SafetensorsFile(path), parameters, optimizer, training.rng());
   }
   /// All that the next step depends on, as bytes.
   std::map<std::string, std::string> state() {
-    return {{"parameters", bytesOf(model.parameters().values())},
+    return {{"parameters", bytesOf(parameters.values())},
             {"memory", bytesOf(optimizer.memory())},
             {"step", std::to_string(optimizer.steps())},
             {"random", std::to_string(training.rng().state())}};
@@ -98,7 +99,7 @@ TYPED_TEST(TrainingFile, EveryPartOfTheStateMatters) {
   for (int part = 0; part < 4; ++part) {
     Session<TypeParam> second("adam", 99);
     second.load(scratch.path("f"));
-    if (part == 0) second.model.parameters().values()[0] += TypeParam(0.5);
+    if (part == 0) second.parameters.values()[0] += TypeParam(0.5);
     if (part == 1) second.optimizer.memory()[0] += TypeParam(0.5);
     if (part == 2) second.optimizer.setSteps(49);
     if (part == 3) second.training.rng().next();
@@ -109,7 +110,7 @@ TYPED_TEST(TrainingFile, EveryPartOfTheStateMatters) {
 TYPED_TEST(TrainingFile, NumbersThatAreNotFiniteKeepTheirBits) {
   const Scratch scratch;
   Session<TypeParam> saved("adam", 1), loaded("adam", 2);
-  saved.model.parameters().values()[3] = -std::numeric_limits<TypeParam>::quiet_NaN();
+  saved.parameters.values()[3] = -std::numeric_limits<TypeParam>::quiet_NaN();
   saved.optimizer.memory()[5] = std::numeric_limits<TypeParam>::denorm_min();
   saved.save(scratch.path("f"));
   loaded.load(scratch.path("f"));
@@ -133,9 +134,9 @@ TEST(TrainingFiles, HoldParametersUnderTheirNamesAndTheTextsOfTheCaller) {
   Session<float> saved("adamw", 1);
   saved.save(scratch.path("f"));
   const SafetensorsFile file(scratch.path("f"));
-  EXPECT_EQ(file.tensors().size(), saved.model.parameters().blocks().size() + 1);
+  EXPECT_EQ(file.tensors().size(), saved.model.layout().blocks().size() + 1);
   EXPECT_EQ(file.tensor("hidden.weight").shape, (std::vector<std::uint64_t>{6, 12}));
-  EXPECT_EQ(file.tensor("optimizer.memory").shape[0], 2 * saved.model.parameters().size());
+  EXPECT_EQ(file.tensor("optimizer.memory").shape[0], 2 * saved.parameters.size());
   EXPECT_EQ(file.metadata().at("training.optimizer"), "adamw");
   EXPECT_EQ(file.metadata().at("of"), "the caller");
 }
@@ -145,7 +146,7 @@ TEST(TrainingFiles, ARuleIsKnownByItsName) {
   saved.run();
   saved.save(scratch.path("f"));
   Optimizer<float, AdamW> alone(AdamW{}, saved.optimizer.parameters());
-  loadTraining(SafetensorsFile(scratch.path("f")), other.model.parameters(), alone, other.training.rng());
+  loadTraining(SafetensorsFile(scratch.path("f")), other.parameters, alone, other.training.rng());
   EXPECT_EQ(alone.steps(), 3U);
   EXPECT_EQ(bytesOf(alone.memory()), bytesOf(saved.optimizer.memory()));
 }
@@ -164,7 +165,7 @@ std::string refusalOf(const std::string& path) {
 std::string fileWith(const Scratch& scratch, std::span<const float> memory, const Metadata& metadata,
                      const std::string& more = "") {
   Session<float> session("adam", 1);
-  std::vector<TensorView> tensors = safetensors::viewsOf(session.model.parameters());
+  std::vector<TensorView> tensors = safetensors::viewsOf(session.parameters);
   tensors.emplace_back("optimizer.memory", std::vector<std::uint64_t>{memory.size()}, memory);
   if (!more.empty()) tensors.emplace_back(more, std::vector<std::uint64_t>{0}, std::span<const float>());
   saveSafetensors(scratch.path("f"), tensors, metadata);
@@ -182,9 +183,9 @@ TEST(TrainingFilesThatDoNotFit, OfAnotherModel) {
   const Scratch scratch;
   Session<float>("adam", 1, 100, 5).save(scratch.path("f"));
   EXPECT_TRUE(contains(refusalOf(scratch.path("f")), "expected [6,12]; was the model of another size?"));
-  Tape<float> tape;
-  Parameters<float> parameters(tape);
-  parameters.add("w", ParameterRole::weight, 3);
+  ParameterLayout layout;
+  layout.add("w", ParameterRole::weight, 3);
+  ParameterStore<float> parameters(layout);
   saveTraining(scratch.path("f"), parameters, Optimizer<float>(Adam{}, 3), Rng(1));
   EXPECT_TRUE(contains(refusalOf(scratch.path("f")), "lacks the parameter 'embedding.weight'"));
 }
@@ -196,14 +197,14 @@ TEST(TrainingFilesThatDoNotFit, OfAnotherType) {
 TEST(TrainingFilesThatDoNotFit, AModelWithoutState) {
   const Scratch scratch;
   Session<float> session("adam", 1);
-  saveParameters(scratch.path("f"), session.model.parameters());
+  saveParameters(scratch.path("f"), session.parameters);
   EXPECT_TRUE(contains(refusalOf(scratch.path("f")), "it holds no state of a training"));
 }
 TEST(TrainingFilesThatDoNotFit, StateWithoutItsMemoryOrItsModel) {
   const Scratch scratch;
   Session<float> session("adam", 1);
   const Metadata state{{"training.optimizer", "adam"}, {"training.step", "1"}, {"training.random", "2"}};
-  saveParameters(scratch.path("f"), session.model.parameters(), state);
+  saveParameters(scratch.path("f"), session.parameters, state);
   EXPECT_TRUE(contains(refusalOf(scratch.path("f")), "has no tensor 'optimizer.memory'"));
   const TensorView memory("optimizer.memory", {session.optimizer.memory().size()},
                           std::span<const float>(session.optimizer.memory()));
@@ -239,9 +240,9 @@ TEST(TrainingFilesThatDoNotFit, TextsThatAreMissingOrNoNumbers) {
 }
 TEST(TrainingFilesThatDoNotFit, EveryPrefixAndFlippedBitLoadsOrChangesNothing) {
   const Scratch scratch;
-  Tape<float> tape;
-  Parameters<float> parameters(tape);
-  parameters.add("w", ParameterRole::weight, 3);
+  ParameterLayout layout;
+  layout.add("w", ParameterRole::weight, 3);
+  ParameterStore<float> parameters(layout);
   Optimizer<float> optimizer(Momentum{}, 3);
   saveTraining(scratch.path("f"), parameters, optimizer, Rng(0));
   const std::string whole = contentOf(scratch.path("f"));
@@ -271,7 +272,7 @@ TEST(TrainingFileErrors, AnOptimiserOfAnotherSizeIsNeitherSavedNorLoaded) {
   session.save(scratch.path("f"));
   Optimizer<float> small(Adam{}, 3);
   Rng rng(5);
-  const auto& parameters = session.model.parameters();
+  auto& parameters = session.parameters;
   EXPECT_TRUE(contains(sentenceOf([&] { saveTraining(scratch.path("g"), parameters, small, rng); }),
                        "its optimiser 3; make it of the same size"));
   EXPECT_TRUE(
@@ -286,13 +287,13 @@ TEST(TrainingFileErrors, TextsAndTensorsOfTheCallerDoNotReplaceOurs) {
   session.save(scratch.path("f"));
   const std::string before = contentOf(scratch.path("f"));
   EXPECT_TRUE(contains(sentenceOf([&] {
-                         saveTraining(scratch.path("f"), session.model.parameters(), session.optimizer,
-                                      Rng(1), {{"training.step", "12"}});
+                         saveTraining(scratch.path("f"), session.parameters, session.optimizer, Rng(1),
+                                      {{"training.step", "12"}});
                        }),
                        "'training.step' is written by saveTraining itself"));
-  Tape<float> tape;
-  Parameters<float> parameters(tape);
-  parameters.add("optimizer.memory", ParameterRole::weight, 3);
+  ParameterLayout layout;
+  layout.add("optimizer.memory", ParameterRole::weight, 3);
+  const ParameterStore<float> parameters(layout);
   EXPECT_TRUE(contains(
       sentenceOf([&] { saveTraining(scratch.path("f"), parameters, Optimizer<float>(Adam{}, 3), Rng(1)); }),
       "two tensors have the name 'optimizer.memory'"));

@@ -18,18 +18,18 @@ using Rows = std::vector<Row>;  // [position][feature]
 
 /// A GPT with parameters drawn at random, large enough that weights differ much.
 template <class T> struct Trained {
-  Tape<T> tape;
   Gpt<T> gpt;
-  explicit Trained(const GptConfig& config) : gpt(tape, config) {
+  ParameterStore<T> parameters;
+  explicit Trained(const GptConfig& config) : gpt(config), parameters(gpt.layout()) {
     Rng rng(20240607, 0);
-    for (T& x : gpt.parameters().values()) x = static_cast<T>(1.6 * rng.uniform<double>() - 0.8);
+    for (T& x : parameters.values()) x = static_cast<T>(1.6 * rng.uniform<double>() - 0.8);
   }
 };
 
 /// The forward pass as one would write it on paper: one position after the other.
 template <class T> class Naive {
  public:
-  explicit Naive(const Gpt<T>& gpt) : gpt_(gpt) {}
+  explicit Naive(const Trained<T>& model) : gpt_(model.gpt), parameters_(model.parameters) {}
 
   /// [layer][head][query][key]
   std::vector<std::vector<Rows>> weights(const std::vector<Index>& tokens) {
@@ -47,9 +47,9 @@ template <class T> class Naive {
 
  private:
   double at(const std::string& name, std::size_t row, std::size_t column = 0) const {
-    for (const Parameter& p : gpt_.parameters().blocks())
-      if (gpt_.parameters().name(p) == name)
-        return static_cast<double>(gpt_.parameters().values(p)[row * p.columns + column]);
+    for (const Parameter& p : gpt_.layout().blocks())
+      if (gpt_.layout().name(p) == name)
+        return static_cast<double>(parameters_.values(p)[row * p.columns + column]);
     ADD_FAILURE() << "no parameter " << name;
     return 0;
   }
@@ -111,6 +111,7 @@ template <class T> class Naive {
   }
 
   const Gpt<T>& gpt_;
+  const ParameterStore<T>& parameters_;
 };
 
 std::vector<Index> someTokens(std::size_t count, std::size_t vocabulary) {
@@ -123,8 +124,9 @@ std::vector<Index> someTokens(std::size_t count, std::size_t vocabulary) {
 template <class T> void expectNaive(const GptConfig& config, std::size_t count, double tolerance) {
   Trained<T> model(config);
   const std::vector<Index> tokens = someTokens(count, config.vocabulary);
-  const AttentionWeights<T> found = attentionWeights(model.gpt, std::span<const Index>(tokens));
-  const auto wanted = Naive<T>(model.gpt).weights(tokens);
+  const AttentionWeights<T> found =
+      attentionWeights(model.gpt, model.parameters, std::span<const Index>(tokens));
+  const auto wanted = Naive<T>(model).weights(tokens);
   ASSERT_EQ(found.positions(), count);
   for (std::size_t layer = 0; layer < config.layers; ++layer)
     for (std::size_t head = 0; head < config.heads; ++head)
@@ -162,7 +164,7 @@ TEST(AttentionWeights, OfATextShorterThanTheContext) {
 TEST(AttentionWeights, SumToOneAndSeeNoLaterKey) {
   Trained<float> model({.vocabulary = 11, .context = 9, .width = 8, .layers = 2, .heads = 4});
   const std::vector<Index> tokens = someTokens(9, 11);
-  const auto weights = attentionWeights(model.gpt, std::span<const Index>(tokens));
+  const auto weights = attentionWeights(model.gpt, model.parameters, std::span<const Index>(tokens));
   for (std::size_t layer = 0; layer < weights.layers(); ++layer)
     for (std::size_t head = 0; head < weights.heads(); ++head)
       for (std::size_t query = 0; query < 9; ++query) {
@@ -182,25 +184,17 @@ TEST(AttentionWeights, SumToOneAndSeeNoLaterKey) {
 TEST(AttentionWeights, OfALongTextAreThoseOfItsEnd) {
   Trained<float> model({.vocabulary = 11, .context = 5, .width = 8, .layers = 1, .heads = 2});
   const std::vector<Index> tokens = someTokens(12, 11);
-  const auto whole = attentionWeights(model.gpt, std::span<const Index>(tokens));
-  const auto end = attentionWeights(model.gpt, std::span<const Index>(tokens).last(5));
+  const auto whole = attentionWeights(model.gpt, model.parameters, std::span<const Index>(tokens));
+  const auto end = attentionWeights(model.gpt, model.parameters, std::span<const Index>(tokens).last(5));
   ASSERT_EQ(whole.positions(), 5u);
   for (std::size_t query = 0; query < 5; ++query)
     for (std::size_t key = 0; key < 5; ++key) EXPECT_EQ(whole(0, 1, query, key), end(0, 1, query, key));
 }
-TEST(AttentionWeights, LeaveTheTapeAsItWas) {
-  Trained<float> model({.vocabulary = 11, .context = 5, .width = 8, .layers = 1, .heads = 2});
-  const Room before = model.tape.used();
-  const std::vector<Index> tokens = someTokens(5, 11);
-  attentionWeights(model.gpt, std::span<const Index>(tokens));
-  EXPECT_EQ(model.tape.used().scalars, before.scalars);
-  EXPECT_EQ(model.tape.used().words, before.words);
-}
 TEST(AttentionWeights, WantATextAndKnowTheirSizes) {
   Trained<float> model({.vocabulary = 11, .context = 5, .width = 8, .layers = 1, .heads = 2});
-  EXPECT_NE(sentenceOf([&] { attentionWeights(model.gpt, std::span<const Index>()); }), "");
+  EXPECT_NE(sentenceOf([&] { attentionWeights(model.gpt, model.parameters, std::span<const Index>()); }), "");
   const std::vector<Index> tokens = someTokens(3, 11);
-  const auto weights = attentionWeights(model.gpt, std::span<const Index>(tokens));
+  const auto weights = attentionWeights(model.gpt, model.parameters, std::span<const Index>(tokens));
   EXPECT_NE(sentenceOf([&] { weights(0, 0, 3, 0); }), "");
   EXPECT_NE(sentenceOf([&] { weights(0, 2, 0, 0); }), "");
 }

@@ -24,8 +24,7 @@ TEST(CharMlp, TenStepsFollowPyTorchInSinglePrecision) {
   Experiment<float>({.hidden = hidden}, batch).expectTenSteps(reference(), 1e-5);
 }
 TEST(CharMlp, HasThePapersNumberOfParameters) {
-  Tape<float> tape;
-  EXPECT_EQ(CharMlp<float>(tape, {.hidden = 1024}).parameters().size(), 1079003u);
+  EXPECT_EQ(CharMlp<float>({.hidden = 1024}).layout().size(), 1079003u);
 }
 
 }  // namespace

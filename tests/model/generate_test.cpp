@@ -42,40 +42,39 @@ TEST(DrawToken, TopKLeavesOutTheOthers) {
 }
 
 TEST(Generate, AGptSeesTheLastTokensOnly) {
-  Tape<double> tape;
-  Gpt<double> gpt(tape, {.vocabulary = 5, .context = 3, .width = 4, .layers = 1, .heads = 2});
-  Rng rng(3);
-  for (double& x : gpt.parameters().values()) x = rng.uniform<double>() - 0.5;
+  const Gpt<double> gpt({.vocabulary = 5, .context = 3, .width = 4, .layers = 1, .heads = 2});
+  ParameterStore<double> parameters(gpt.layout(), 3);
+  Tape<double> tape(parameters);
   std::vector<double> shorter(5), longer(5), other(5);
   const std::vector<Index> last{1, 4, 2}, more{3, 0, 1, 4, 2}, changed{1, 3, 2};
-  nextLogits(gpt, std::span<const Index>(last), std::span(shorter));
-  nextLogits(gpt, std::span<const Index>(more), std::span(longer));
-  nextLogits(gpt, std::span<const Index>(changed), std::span(other));
+  nextLogits(gpt, tape, std::span<const Index>(last), std::span(shorter));
+  nextLogits(gpt, tape, std::span<const Index>(more), std::span(longer));
+  nextLogits(gpt, tape, std::span<const Index>(changed), std::span(other));
   EXPECT_EQ(shorter, longer);
   EXPECT_NE(shorter, other);
-  EXPECT_THROW(nextLogits(gpt, std::span<const Index>(), std::span(shorter)), Error);
+  EXPECT_THROW(nextLogits(gpt, tape, std::span<const Index>(), std::span(shorter)), Error);
 }
 TEST(Generate, AnMlpSeesTheEndMarkBeforeAWord) {
-  Tape<double> tape;
-  CharMlp<double> mlp(tape, {.vocabulary = 5, .context = 3, .embedding = 4, .hidden = 4});
-  Rng rng(3);
-  for (double& x : mlp.parameters().values()) x = rng.uniform<double>() - 0.5;
+  const CharMlp<double> mlp({.vocabulary = 5, .context = 3, .embedding = 4, .hidden = 4});
+  ParameterStore<double> parameters(mlp.layout(), 3);
+  Tape<double> tape(parameters);
   std::vector<double> none(5), marks(5);
   const std::vector<Index> zeros{0, 0, 0};
-  nextLogits(mlp, std::span<const Index>(), std::span(none));
-  nextLogits(mlp, std::span<const Index>(zeros), std::span(marks));
+  nextLogits(mlp, tape, std::span<const Index>(), std::span(none));
+  nextLogits(mlp, tape, std::span<const Index>(zeros), std::span(marks));
   EXPECT_EQ(none, marks);
 }
 TEST(Generate, StopsAtTheEndOrAfterEnough) {
-  Tape<double> tape;
-  CharMlp<double> mlp(tape, {.vocabulary = 5, .context = 3, .embedding = 4, .hidden = 4});
+  const CharMlp<double> mlp({.vocabulary = 5, .context = 3, .embedding = 4, .hidden = 4});
+  ParameterStore<double> parameters(mlp.layout());
   Rng rng(3);
   std::vector<Index> tokens{2};
-  generate(mlp, tokens, 7, {}, rng, [](Index) { return false; });
+  generate(mlp, parameters, tokens, 7, {}, rng, [](Index) { return false; });
   EXPECT_EQ(tokens.size(), 8u);
-  generate(mlp, tokens, 7, {}, rng, [](Index) { return true; });
+  generate(mlp, parameters, tokens, 7, {}, rng, [](Index) { return true; });
   EXPECT_EQ(tokens.size(), 8u);
-  EXPECT_THROW(generate(mlp, tokens, 1, {.temperature = -1}, rng, [](Index) { return false; }), Error);
+  EXPECT_THROW(generate(mlp, parameters, tokens, 1, {.temperature = -1}, rng, [](Index) { return false; }),
+               Error);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <burtorch/burtorch.hpp>
 #include <burtorch/nn/neuron.hpp>
+#include <burtorch/nn/parameter_nodes.hpp>
 #include <cmath>
 
 namespace burtorch {
@@ -17,14 +18,13 @@ constexpr Activation all[] = {Activation::identity, Activation::sigmoid, Activat
 /// The output of a 3-4-2 network of neurons whose weights are those of `mlp`.
 std::vector<Value<double>> byNeurons(const Mlp<double>& mlp, const std::vector<Value<double>>& inputs) {
   std::vector<Value<double>> x = inputs;
-  const auto blocks = mlp.parameters().blocks();
-  Tape<double>& tape = mlp.parameters().tape();
+  const auto blocks = mlp.layout().blocks();
   for (std::size_t layer = 0; layer < 2; ++layer) {
     const Parameter &w = blocks[2 * layer], &b = blocks[2 * layer + 1];
+    const auto weights = nodes<double>(w), biases = nodes<double>(b);
     std::vector<Value<double>> y;
     for (Index o = 0; o < w.rows; ++o) {
-      const Range<double> row(tape.handleOf(w.first + o * w.columns), w.columns);
-      const Value<double> sum = innerProductWithBias(row, x, Value<double>(tape.handleOf(b.first + o)));
+      const Value<double> sum = innerProductWithBias(weights.row(o), x, biases(o, 0));
       y.push_back(activate(layer == 0 ? mlp.config().hidden : mlp.config().output, sum));
     }
     x = y;
@@ -35,16 +35,17 @@ std::vector<Value<double>> byNeurons(const Mlp<double>& mlp, const std::vector<V
 TEST(Mlp, ComputesWhatNeuronsCompute) {
   for (const Activation hidden : all) {
     SCOPED_TRACE(nameOf(hidden));
-    Tape<double> tape;
+    const Mlp<double> mlp({.sizes = {3, 4, 2}, .hidden = hidden, .output = Activation::sigmoid});
+    ParameterStore<double> parameters(mlp.layout(), 11);
+    Tape<double> tape(parameters);
     const CurrentTape here(tape);
-    Rng rng(11);
-    Mlp<double> mlp(tape, {.sizes = {3, 4, 2}, .hidden = hidden, .output = Activation::sigmoid}, rng);
     const Matrix<double> x(tape.leaves(3 * samples), 3, samples);
     for (std::size_t i = 0; i < x.size(); ++i) x.values()[i] = std::sin(1.3 * static_cast<double>(i));
     const auto y = mlp(x);
     backward(reduceSumOfSquares(y.range()));
-    const std::vector<double> found(mlp.parameters().gradients().begin(), mlp.parameters().gradients().end());
+    const std::vector<double> found(parameters.gradients().begin(), parameters.gradients().end());
     tape.zeroGrad();
+    zeroGrad(parameters);
     std::vector<Value<double>> outputs;
     for (std::size_t c = 0; c < samples; ++c) {
       const std::vector<Value<double>> column{x(0, c), x(1, c), x(2, c)};
@@ -54,7 +55,7 @@ TEST(Mlp, ComputesWhatNeuronsCompute) {
     }
     backward(reduceSumOfSquares(outputs));
     for (std::size_t i = 0; i < found.size(); ++i)
-      EXPECT_NEAR(found[i], mlp.parameters().gradients()[i], 1e-14) << i;
+      EXPECT_NEAR(found[i], parameters.gradients()[i], 1e-14) << i;
   }
 }
 TEST(Neuron, IsItsActivationOfWeightsAndBias) {
@@ -75,10 +76,8 @@ TEST(Activation, HasNames) {
   EXPECT_THROW(activationNamed("swish"), Error);
 }
 TEST(Mlp, RefusesImpossibleSizes) {
-  Tape<double> tape;
-  Rng rng(1);
-  EXPECT_THROW(Mlp<double>(tape, {.sizes = {3}}, rng), Error);
-  EXPECT_THROW(Mlp<double>(tape, {.sizes = {3, 0, 1}}, rng), Error);
+  EXPECT_THROW(Mlp<double>({.sizes = {3}}), Error);
+  EXPECT_THROW(Mlp<double>({.sizes = {3, 0, 1}}), Error);
 }
 
 }  // namespace

@@ -42,15 +42,14 @@ struct Samples {
 /// The same model and batch as in the script that made the reference.
 template <class Model, class Config> struct Experiment {
   using T = typename Model::Scalar;
-  burtorch::Tape<T> tape;
   Model model;
+  burtorch::ParameterStore<T> parameters;
   Samples samples;
 
-  Experiment(const Config& config, std::size_t batch) : model(tape, config) {
+  Experiment(const Config& config, std::size_t batch) : model(config), parameters(model.layout()) {
     burtorch::Rng rng(7);
-    const auto& parameters = model.parameters();
-    for (const burtorch::Parameter& block : parameters.blocks()) {
-      const std::string& name = parameters.name(block);
+    for (const burtorch::Parameter& block : model.layout().blocks()) {
+      const std::string& name = model.layout().name(block);
       const bool isGain = name.find("ln") != std::string::npos && name.ends_with("weight");
       for (T& x : parameters.values(block))
         x = static_cast<T>(rng.uniform<double>() * 0.4 - 0.2 + (isGain ? 1.0 : 0.0));
@@ -64,17 +63,16 @@ template <class Model, class Config> struct Experiment {
 
   /// The loss; the gradient is in place. `tile` samples are on the tape at a time.
   double gradient(std::size_t tile) {
-    for (T& g : model.parameters().gradients()) g = std::numeric_limits<T>::quiet_NaN();
+    for (T& g : parameters.gradients()) g = std::numeric_limits<T>::quiet_NaN();
     std::vector<std::size_t> all(samples.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
-    return burtorch::TokenOracle(model, samples, tile).gradient(all);
+    return burtorch::TokenOracle(model, parameters, samples, tile).gradient(all);
   }
 
   /// The largest difference in a block of parameters, in units of its largest gradient.
   double worstError(const std::vector<double>& want) {
-    const auto& parameters = model.parameters();
     double worst = 0;
-    for (const burtorch::Parameter& block : parameters.blocks()) {
+    for (const burtorch::Parameter& block : model.layout().blocks()) {
       double difference = 0, largest = 0;
       for (std::size_t i = 0; i < block.size(); ++i) {
         const double wanted = want[steps + block.first + i];
@@ -82,7 +80,7 @@ template <class Model, class Config> struct Experiment {
         difference = error <= difference ? difference : error;  // a NaN stays
         largest = std::max(largest, std::abs(wanted));
       }
-      EXPECT_GT(largest, 0) << parameters.name(block);
+      EXPECT_GT(largest, 0) << model.layout().name(block);
       worst = difference / largest <= worst ? worst : difference / largest;
     }
     return worst;
@@ -90,7 +88,7 @@ template <class Model, class Config> struct Experiment {
 
   void expectGradient(const std::vector<double>& want, std::initializer_list<std::size_t> tiles,
                       double tolerance) {
-    ASSERT_EQ(model.parameters().size() + steps, want.size());
+    ASSERT_EQ(parameters.size() + steps, want.size());
     for (const std::size_t tile : tiles) {
       EXPECT_NEAR(gradient(tile), want[0], tolerance * want[0]) << "tile " << tile;
       EXPECT_LT(worstError(want), tolerance) << "tile " << tile;
@@ -99,8 +97,8 @@ template <class Model, class Config> struct Experiment {
   void expectTenSteps(const std::vector<double>& want, double tolerance) {
     for (std::size_t step = 0; step < steps; ++step) {
       EXPECT_NEAR(gradient(samples.size()), want[step], tolerance * want[step]) << "step " << step;
-      const auto values = model.parameters().values();
-      const auto gradients = model.parameters().gradients();
+      const auto values = parameters.values();
+      const auto gradients = parameters.gradients();
       for (std::size_t i = 0; i < values.size(); ++i) values[i] -= static_cast<T>(0.1) * gradients[i];
     }
   }

@@ -27,7 +27,7 @@ std::vector<Index> someTokens(std::size_t count) {
 template <class T> void expectTwin(std::size_t width, std::size_t columns, std::size_t places) {
   LayerChecks<T> checks;
   checks.guard();
-  const Embedding embedding(checks.parameters, "table", vocabulary, width);
+  const Embedding embedding(checks.layout, "table", vocabulary, width);
   checks.fill();
   const auto tokens = someTokens(columns * places);
   const auto layer = [&] { return twin::elementsOf(embedding.template columns<T>(tokens, columns)); };
@@ -57,7 +57,8 @@ TYPED_TEST(EmbeddingTest, TokensOfOneColumnStandOneBelowTheOther) {
 
 TEST(Embedding, ShapeIsWidthTimesPlacesByColumns) {
   LayerChecks<double> checks;
-  const Embedding embedding(checks.parameters, "table", vocabulary, 5);
+  const Embedding embedding(checks.layout, "table", vocabulary, 5);
+  checks.fill();
   const auto y = embedding.columns<double>(someTokens(24), 8);
   EXPECT_EQ(y.rows(), 15u);
   EXPECT_EQ(y.columns(), 8u);
@@ -66,8 +67,9 @@ TEST(Embedding, ShapeIsWidthTimesPlacesByColumns) {
 TEST(Embedding, NoTokenGivesZerosWhateverTheTableHolds) {
   for (const std::size_t columns : {5u, 8u}) {
     LayerChecks<double> checks;
-    const Embedding embedding(checks.parameters, "table", vocabulary, 5);
-    for (double& x : checks.parameters.values()) x = std::numeric_limits<double>::infinity();
+    const Embedding embedding(checks.layout, "table", vocabulary, 5);
+    checks.fill();
+    for (double& x : checks.parameters().values()) x = std::numeric_limits<double>::infinity();
     for (const double y : embedding.columns<double>(std::vector<Index>(columns, noToken), columns).values())
       EXPECT_EQ(y, 0);
   }
@@ -75,48 +77,60 @@ TEST(Embedding, NoTokenGivesZerosWhateverTheTableHolds) {
 
 TEST(Embedding, GradientsAreSlopes) {
   LayerChecks<double> checks;
-  const Embedding embedding(checks.parameters, "table", vocabulary, 5);
+  const Embedding embedding(checks.layout, "table", vocabulary, 5);
   checks.fill();
   const auto tokens = someTokens(16);
   checks.expectSlopes([&] { return twin::elementsOf(embedding.columns<double>(tokens, 8)); });
 }
 
+TEST(Embedding, RepeatsTheSameTokens) {
+  LayerChecks<double> checks;
+  const Embedding embedding(checks.layout, "table", vocabulary, 3);
+  checks.fill();
+  const std::array<Index, 4> once{2, 5, noToken, 2};
+  std::vector<Index> thrice;
+  for (int i = 0; i < 3; ++i) thrice.insert(thrice.end(), once.begin(), once.end());
+  checks.expectSame([&] { return twin::elementsOf(embedding.repeated<double>(once, 3)); },
+                    [&] { return twin::elementsOf(embedding.columns<double>(thrice, 12)); }, "repeated", 0);
+}
+
 TEST(Embedding, KeepsItsOwnTokens) {
   LayerChecks<double> checks;
-  const Embedding embedding(checks.parameters, "table", vocabulary, 1);
+  const Embedding embedding(checks.layout, "table", vocabulary, 1);
   checks.fill();
   std::vector<Index> tokens(8, 2);
   const auto y = embedding.columns<double>(tokens, 8);
   tokens.assign(8, 5);
   backward(y(0, 3));
-  EXPECT_EQ(checks.parameters.gradients(embedding.table)[2], 1);
-  EXPECT_EQ(checks.parameters.gradients(embedding.table)[5], 0);
+  EXPECT_EQ(checks.parameters().gradients(embedding.table)[2], 1);
+  EXPECT_EQ(checks.parameters().gradients(embedding.table)[5], 0);
 }
 
 TEST(Embedding, TableHasPyTorchsName) {
-  Tape<double> tape;
-  Parameters<double> parameters(tape);
-  const Embedding embedding(parameters, "wte", 65, 24);
-  EXPECT_EQ(parameters.name(embedding.table), "wte.weight");
-  EXPECT_EQ(parameters.size(), 65u * 24u);
+  ParameterLayout layout;
+  const Embedding embedding(layout, "wte", 65, 24);
+  EXPECT_EQ(layout.name(embedding.table), "wte.weight");
+  EXPECT_EQ(layout.size(), 65u * 24u);
 }
 
 TEST(Embedding, RefusesATokenThatIsNotInTheTable) {
   LayerChecks<double> checks;
-  const Embedding embedding(checks.parameters, "table", vocabulary, 2);
+  const Embedding embedding(checks.layout, "table", vocabulary, 2);
   const std::array<Index, 2> tokens{1, 9};
-  EXPECT_EQ(sentenceOf([&] { embedding.columns<double>(tokens, 2); }), "token 9 is not in an embedding of 9");
+  EXPECT_EQ(sentenceOf([&] { embedding.columns<double>(tokens, 2); }),
+            "embedding: token 9 is out of range for a table of 9 rows");
 }
 
 TEST(Embedding, RefusesTokensThatFillNoColumns) {
   LayerChecks<double> checks;
-  const Embedding embedding(checks.parameters, "table", vocabulary, 2);
+  const Embedding embedding(checks.layout, "table", vocabulary, 2);
   const std::array<Index, 3> tokens{1, 2, 3};
   EXPECT_EQ(sentenceOf([&] { embedding.columns<double>(tokens, 2); }),
-            "an embedding of 3 tokens in 2 columns");
+            "embedding: 3 tokens cannot be split into 2 columns");
   EXPECT_EQ(sentenceOf([&] { embedding.columns<double>(tokens, 0); }),
-            "an embedding of 3 tokens in 0 columns");
-  EXPECT_EQ(sentenceOf([&] { embedding.columns<double>({}, 2); }), "an embedding of 0 tokens in 2 columns");
+            "embedding: 3 tokens cannot be split into 0 columns");
+  EXPECT_EQ(sentenceOf([&] { embedding.columns<double>({}, 2); }),
+            "embedding: 0 tokens cannot be split into 2 columns");
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ double deviationOf(std::span<const double> numbers) {
 TEST(Initialise, ByFanInKeepsTheSizeOfASignal) {
   std::vector<double> weights(100000);
   Rng rng(3);
-  fillByFanIn(std::span(weights), 50, 5.0 / 3.0, rng);
+  fill(std::span(weights), FirstNumbers::byFanIn(50, 5.0 / 3.0), rng);
   EXPECT_NEAR(deviationOf(weights), 5.0 / 3.0 / std::sqrt(50.0), 0.002);
   const double bound = 5.0 / 3.0 * std::sqrt(3.0 / 50);
   EXPECT_LE(*std::ranges::max_element(weights), bound);
@@ -29,19 +29,19 @@ TEST(Initialise, ByFanInKeepsTheSizeOfASignal) {
 }
 
 template <class Initialise> void forEachBlock(Initialise initialise, auto check) {
-  Tape<double> tape;
-  Gpt<double> gpt(tape, {.vocabulary = 65, .context = 8, .width = 96, .layers = 1, .heads = 6});
+  const Gpt<double> gpt({.vocabulary = 65, .context = 8, .width = 96, .layers = 1, .heads = 6});
+  ParameterStore<double> parameters(gpt.layout());
   Rng rng(5);
-  initialise(gpt.parameters(), rng);
-  for (const Parameter& block : gpt.parameters().blocks()) {
-    SCOPED_TRACE(gpt.parameters().name(block));
-    check(block, gpt.parameters().values(block));
+  initialise(parameters, rng);
+  for (const Parameter& block : gpt.layout().blocks()) {
+    SCOPED_TRACE(gpt.layout().name(block));
+    check(block, parameters.values(block));
   }
 }
 
 TEST(Initialise, LikePyTorch) {
   std::size_t inputs = 0;
-  forEachBlock([](auto& parameters, Rng& rng) { initialiseLikePyTorch(parameters, rng); },
+  forEachBlock([](auto& parameters, Rng& rng) { parameters.initialise(rng); },
                [&](const Parameter& block, std::span<const double> values) {
                  if (block.role == ParameterRole::weight) inputs = block.columns;
                  const double bound = 1 / std::sqrt(static_cast<double>(inputs));
@@ -57,14 +57,12 @@ TEST(Initialise, LikePyTorch) {
                });
 }
 TEST(Initialise, NormsStartAtOneAndZeroAndBiasesWithinTheirFanIn) {
-  Tape<double> tape;
-  Gpt<double> gpt(tape, {});
-  Rng rng(5);
-  initialiseLikePyTorch(gpt.parameters(), rng);
-  for (const Parameter& block : gpt.parameters().blocks()) {
-    const std::string& name = gpt.parameters().name(block);
+  const Gpt<double> gpt(GptConfig{});
+  ParameterStore<double> parameters(gpt.layout(), 5);
+  for (const Parameter& block : gpt.layout().blocks()) {
+    const std::string& name = gpt.layout().name(block);
     const double largest = std::abs(
-        *std::ranges::max_element(gpt.parameters().values(block), {}, [](double x) { return std::abs(x); }));
+        *std::ranges::max_element(parameters.values(block), {}, [](double x) { return std::abs(x); }));
     if (name.ends_with("ln1.bias") || name.ends_with("ln2.bias")) {
       EXPECT_EQ(largest, 0) << name;
     }
@@ -89,10 +87,8 @@ TEST(Initialise, LikeGpt2) {
 }
 TEST(Initialise, FollowsItsSeed) {
   const auto numbers = [](std::uint64_t seed) {
-    Tape<float> tape;
-    Rng rng(seed);
-    const Mlp<float> mlp(tape, {.sizes = {3, 5, 2}}, rng);
-    return std::vector<float>(mlp.parameters().values().begin(), mlp.parameters().values().end());
+    const ParameterStore<float> parameters(Mlp<float>({.sizes = {3, 5, 2}}).layout(), seed);
+    return std::vector<float>(parameters.values().begin(), parameters.values().end());
   };
   EXPECT_EQ(numbers(1), numbers(1));
   EXPECT_NE(numbers(1), numbers(2));

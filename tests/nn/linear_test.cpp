@@ -69,9 +69,8 @@ TYPED_TEST(LinearTest, KnowsItsSizesAtCompileTimeToo) {
 }
 
 TEST(Linear, FixedSizesMustFitTheWeight) {
-  Tape<float> tape;
-  Parameters<float> parameters(tape);
-  const FixedLinear<3, 2> fixed(parameters, "layer");
+  ParameterLayout layout;
+  const FixedLinear<3, 2> fixed(layout, "layer");
   EXPECT_EQ(fixed.weight.rows, 2u);
   EXPECT_EQ(fixed.weight.columns, 3u);
   EXPECT_EQ(sentenceOf([&] { FixedLinear<2, 3> wrong(fixed.weight, fixed.bias); }),
@@ -111,13 +110,12 @@ TEST(Linear, GradientsAreSlopes) {
 }
 
 TEST(Linear, MakesItsParametersUnderPyTorchsNames) {
-  Tape<double> tape;
-  Parameters<double> parameters(tape);
-  const Linear with(parameters, "a", 3, 5), without(parameters, "b", 5, 2, false);
-  EXPECT_EQ(parameters.name(with.weight), "a.weight");
-  EXPECT_EQ(parameters.name(with.bias), "a.bias");
-  EXPECT_EQ(parameters.name(without.weight), "b.weight");
-  EXPECT_EQ(parameters.size(), 15u + 5u + 10u);
+  ParameterLayout layout;
+  const Linear with(layout, "a", 3, 5), without(layout, "b", 5, 2, false);
+  EXPECT_EQ(layout.name(with.weight), "a.weight");
+  EXPECT_EQ(layout.name(with.bias), "a.bias");
+  EXPECT_EQ(layout.name(without.weight), "b.weight");
+  EXPECT_EQ(layout.size(), 15u + 5u + 10u);
   EXPECT_EQ(with.weight.rows, 5u);
   EXPECT_EQ(with.weight.columns, 3u);
   EXPECT_FALSE(without.bias.isPresent());

@@ -24,7 +24,7 @@ template <class T> struct Embedded {
 
   Embedded(std::size_t width, std::size_t outputs, std::size_t places, std::size_t columnCount,
            std::size_t distinct = vocabulary)
-      : embedding((checks.guard(), checks.parameters), "wte", vocabulary, width),
+      : embedding((checks.guard(), checks.layout), "wte", vocabulary, width),
         linear(checks.block(outputs, width * places), checks.block(outputs)),
         columns(columnCount),
         tokens(places * columnCount) {
@@ -38,13 +38,13 @@ template <class T> struct Embedded {
   /// Inner products of scalars, over columns that are gathered from the table.
   auto naive() {
     return [this] {
-      const auto table = twin::matrixOf<T>(embedding.table), w = twin::matrixOf<T>(linear.weight);
+      const auto table = nodes<T>(embedding.table), w = nodes<T>(linear.weight), b = nodes<T>(linear.bias);
       twin::Outputs<T> y;
       for (std::size_t o = 0; o < w.rows(); ++o)
         for (std::size_t c = 0; c < columns; ++c) {
           std::vector<Range<T>> column;
           for (std::size_t at = c; at < tokens.size(); at += columns) column.push_back(table.row(tokens[at]));
-          y.push_back(innerProductWithBias(w.row(o), column, twin::matrixOf<T>(linear.bias)(o, 0)));
+          y.push_back(innerProductWithBias(w.row(o), column, b(o, 0)));
         }
       return y;
     };
@@ -75,7 +75,7 @@ TYPED_TEST(TokenLinearTest, SharesTheWorkOfEqualTokens) {
 // More pairs than are gathered at a time, and rows of the table longer than a block.
 TYPED_TEST(TokenLinearTest, TakesManyPairsAndWideTables) {
   LayerChecks<TypeParam> checks;
-  const Embedding embedding(checks.parameters, "wte", 40, 72);
+  const Embedding embedding(checks.layout, "wte", 40, 72);
   const Linear linear(checks.block(13, 72), checks.block(13));
   checks.fill();
   std::vector<Index> tokens(40);
@@ -92,8 +92,9 @@ TYPED_TEST(TokenLinearTest, TakesManyPairsAndWideTables) {
 // firstNonFinite, and the sweep where zeros arrive, look at every number, also at those behind the results.
 TEST(TokenLinear, EveryNumberIsWritten) {
   Embedded<double> embedded(4, 5, 2, 8);
+  for (double& x : embedded.checks.parameters().values()) x = 0.5;
   const auto record = [&] {
-    currentTape<double>().leaves(std::span<const double>(std::vector(embedded.checks.tape.size(), 0.5)));
+    currentTape<double>().bind(embedded.checks.parameters());
     tokenLinear<double>(embedded.embedding, embedded.linear, embedded.tokens, 8);
   };
   const Room room = roomOf<double>(record);

@@ -16,13 +16,11 @@ using burtorch::Index;
 
 template <class T> struct Gpt : burtorch::Gpt<T> {
   static constexpr const char* name = "gpt";
-  explicit Gpt(burtorch::Tape<T>& tape)
-      : burtorch::Gpt<T>(tape, {.vocabulary = 11, .context = 8, .width = 12, .layers = 2, .heads = 3}) {}
+  Gpt() : burtorch::Gpt<T>({.vocabulary = 11, .context = 8, .width = 12, .layers = 2, .heads = 3}) {}
 };
 template <class T> struct CharMlp : burtorch::CharMlp<T> {
   static constexpr const char* name = "mlp";
-  explicit CharMlp(burtorch::Tape<T>& tape)
-      : burtorch::CharMlp<T>(tape, {.vocabulary = 11, .context = 4, .embedding = 8, .hidden = 6}) {}
+  CharMlp() : burtorch::CharMlp<T>({.vocabulary = 11, .context = 4, .embedding = 8, .hidden = 6}) {}
 };
 
 /// The i-th token of the sample is 7 i + 3, the i-th target 5 i + 1, both within the vocabulary.
@@ -36,17 +34,18 @@ struct OneSample {
   }
 };
 
-template <class Model> double lossOf(Model& model) {
-  burtorch::TokenOracle<Model, OneSample> oracle(model, OneSample{model.config().vocabulary}, 1);
+template <class Model>
+double lossOf(const Model& model, burtorch::ParameterStore<typename Model::Scalar>& parameters) {
+  burtorch::TokenOracle<Model, OneSample> oracle(model, parameters, OneSample{model.config().vocabulary}, 1);
   const std::size_t first[] = {0};
   return oracle.value(first);
 }
 /// The loss of the model in a file, in fp64.
 template <template <class> class Model> double lossOfFile(const std::string& path) {
-  burtorch::Tape<double> tape;
-  Model<double> model(tape);
-  burtorch::loadParameters(burtorch::SafetensorsFile(path), model.parameters());
-  return lossOf(model);
+  const Model<double> model;
+  burtorch::ParameterStore<double> parameters(model.layout());
+  burtorch::loadParameters(burtorch::SafetensorsFile(path), parameters);
+  return lossOf(model, parameters);
 }
 
 }  // namespace exchange

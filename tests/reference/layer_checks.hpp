@@ -13,10 +13,11 @@
 #include <burtorch/core/dual.hpp>
 #include <burtorch/core/rng.hpp>
 #include <burtorch/nn/lanes.hpp>
-#include <burtorch/nn/parameters.hpp>
+#include <burtorch/nn/parameter_store.hpp>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,43 +66,72 @@ template <class T> class LayerChecks {
 
   Tape<T> tape;
   CurrentTape<T, defaultConfig> here{tape};
-  Parameters<T> parameters{tape};
+  ParameterLayout layout;
 
+  /// Parameters, which lie in a store.
   Parameter block(std::size_t rows, std::size_t columns = 1) {
     guard();
-    return parameters.add("block", ParameterRole::weight, rows, columns);
+    return layout.add("block", ParameterRole::weight, rows, columns);
   }
-  Matrix<T> matrix(std::size_t rows, std::size_t columns) { return twin::matrixOf<T>(block(rows, columns)); }
-  void guard() { guards_.push_back(parameters.add("guard", ParameterRole::weight, 3)); }
+  /// Inputs, which are leaves of the tape.
+  Matrix<T> matrix(std::size_t rows, std::size_t columns) {
+    guardLeaves();
+    return {tape.leaves(rows * columns), rows, columns};
+  }
+  void guard() { guards_.push_back(layout.add("guard", ParameterRole::weight, 3)); }
 
-  /// Gives all leaves their numbers; no more are added after this.
+  /// Gives all leaves and parameters their numbers; no more are added after this.
   void fill() {
     guard();
+    guardLeaves();
+    store_.emplace(layout);
+    tape.bind(*store_);
     Rng rng(seed);
-    for (T& x : parameters.values()) randomise(rng, x);
+    const T nan{std::numeric_limits<PlainOf<T>>::quiet_NaN()};
+    for (T& x : tape.values()) randomise(rng, x);
+    for (T& x : store_->values()) randomise(rng, x);
+    for (const Range<T>& three : leafGuards_)
+      for (T& x : three.values()) x = nan;
     for (const Parameter& three : guards_)
-      for (T& x : parameters.values(three)) x = T{std::numeric_limits<PlainOf<T>>::quiet_NaN()};
+      for (T& x : store_->values(three)) x = nan;
+    leafCount_ = tape.size();
   }
+  ParameterStore<T>& parameters() { return *store_; }
 
   struct Outcome {
     std::vector<T> values, gradients;
   };
-  /// Numbers of the outputs that `build` makes, and the gradients of the leaves if random ones arrive at the outputs.
+  /// Numbers of the outputs that `build` makes, and the gradients of leaves and parameters if random ones arrive at the
+  /// outputs.
   template <class Build> Outcome outcomeOf(Build build) {
     const SampleScope sample(tape);
-    const std::vector<T> before(parameters.values().begin(), parameters.values().end());
-    tape.zeroGrad();
+    const std::vector<T> before = numbers();
+    zeroGrad();
     const std::vector<Value<T>> outputs = build();
     const auto seeds = seedsFor(outputs.size());
     backward(std::span<const Value<T>>(outputs), std::span<const T>(seeds));
     Outcome outcome;
     for (const auto& y : outputs) outcome.values.push_back(y.dataCopy());
-    outcome.gradients.assign(parameters.gradients().begin(), parameters.gradients().end());
-    EXPECT_EQ(std::memcmp(before.data(), parameters.values().data(), before.size() * sizeof(T)), 0)
+    outcome.gradients = gradients();
+    const std::vector<T> after = numbers();
+    EXPECT_EQ(std::memcmp(before.data(), after.data(), before.size() * sizeof(T)), 0)
         << "numbers of leaves have changed";
+    for (const Range<T>& three : leafGuards_)
+      for (const T& g : three.gradients()) EXPECT_TRUE(distance(g, T{0}) == 0) << "beside a block of leaves";
     for (const Parameter& three : guards_)
-      for (const T& g : parameters.gradients(three)) EXPECT_TRUE(distance(g, T{0}) == 0) << "beside a block";
+      for (const T& g : store_->gradients(three)) EXPECT_TRUE(distance(g, T{0}) == 0) << "beside a block";
     return outcome;
+  }
+  void zeroGrad() {
+    tape.zeroGrad();
+    store_->zeroGrad();
+  }
+  /// Of all leaves, then of all parameters.
+  std::vector<T> gradients() {
+    std::vector<T> all(tape.gradients().begin(),
+                       tape.gradients().begin() + static_cast<std::ptrdiff_t>(leafCount_));
+    all.insert(all.end(), store_->gradients().begin(), store_->gradients().end());
+    return all;
   }
 
   template <class Layer, class Twin>
@@ -112,7 +142,7 @@ template <class T> class LayerChecks {
         << "gradients of " << what << ", seed " << seed;
   }
 
-  /// Every `step`-th leaf is moved up and down.
+  /// Every `step`-th leaf or parameter is moved up and down.
   template <class Layer> void expectSlopes(Layer layer, std::size_t step = 1) {
     const Outcome found = outcomeOf(layer);
     const auto sumAt = [&](T& leaf, T number) {
@@ -123,12 +153,12 @@ template <class T> class LayerChecks {
       const auto seeds = seedsFor(outputs.size());
       T sum{0};
       for (std::size_t i = 0; i < outputs.size(); ++i) sum += seeds[i] * outputs[i].dataCopy();
-      parameters.values()[static_cast<std::size_t>(&leaf - parameters.values().data())] = before;
+      leaf = before;
       return sum;
     };
     const T h = std::cbrt(std::numeric_limits<T>::epsilon());
-    for (std::size_t i = 0; i < parameters.size(); i += step) {
-      T& leaf = parameters.values()[i];
+    for (std::size_t i = 0; i < found.gradients.size(); i += step) {
+      T& leaf = i < leafCount_ ? tape.values()[i] : store_->values()[i - leafCount_];
       if (std::isnan(leaf)) continue;
       const T x = leaf, difference = (sumAt(leaf, x + h) - sumAt(leaf, x - h)) / (2 * h);
       EXPECT_NEAR(found.gradients[i], difference, 1e-8 * (1 + std::abs(difference))) << "leaf " << i;
@@ -136,6 +166,13 @@ template <class T> class LayerChecks {
   }
 
  private:
+  void guardLeaves() { leafGuards_.push_back(tape.leaves(3)); }
+  std::vector<T> numbers() const {
+    std::vector<T> all(tape.values().begin(),
+                       tape.values().begin() + static_cast<std::ptrdiff_t>(leafCount_));
+    all.insert(all.end(), store_->values().begin(), store_->values().end());
+    return all;
+  }
   static std::vector<T> seedsFor(std::size_t count) {
     Rng rng(seed, 1);
     std::vector<T> seeds(count);
@@ -144,6 +181,9 @@ template <class T> class LayerChecks {
   }
 
   std::vector<Parameter> guards_;
+  std::vector<Range<T>> leafGuards_;
+  std::optional<ParameterStore<T>> store_;
+  std::size_t leafCount_ = 0;
 };
 
 }  // namespace burtorch

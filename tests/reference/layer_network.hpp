@@ -1,5 +1,5 @@
-// A small network of every layer, for tests of what surrounds layers: memory, replays, second derivatives. Layers know
-// their parameters by place, so it runs on any tape that begins with its leaves, of any scalar.
+// A small network of every layer, for tests of what surrounds layers: memory, replays, second derivatives. Its parameters
+// are the first leaves of a tape, to which `loss` binds it, of any scalar.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ namespace burtorch {
 class LayerNetwork {
  public:
   /// How many leaves it begins with.
-  std::size_t size() const { return parameters_.size(); }
+  std::size_t size() const { return layout_.size(); }
 
   /// A point that is nothing special.
   template <class T = double> std::vector<T> point() const {
@@ -30,6 +30,7 @@ class LayerNetwork {
   }
 
   template <class T> Value<T> loss() const {
+    currentTape<T>().bind(Range<T>(currentTape<T>().handleOf(0), size()));
     const auto embedded = embedding_.columns<T>(tokens, columns);
     const auto normed = norm_(embedded);
     const auto logits = linear_(attention(embedded, normed, normed, 2, columns) + tanh(normed));
@@ -59,12 +60,11 @@ class LayerNetwork {
   static constexpr std::array<Index, columns> tokens{0, 3, 1, 4, 2, noToken, 3, 1},
       targets{1, 4, noToken, 0, 2, noToken, 3, 3};
 
-  Tape<double> tape_;
-  Parameters<double> parameters_{tape_};
-  Embedding embedding_{parameters_, "wte", classes, width};
-  LayerNorm norm_{parameters_, "ln", width};
-  Linear linear_{parameters_, "head", width, classes};
-  Parameter last_ = parameters_.add("last", ParameterRole::weight, columns);
+  ParameterLayout layout_;
+  Embedding embedding_{layout_, "wte", classes, width};
+  LayerNorm norm_{layout_, "ln", width};
+  Linear linear_{layout_, "head", width, classes};
+  Parameter last_ = layout_.add("last", ParameterRole::weight, columns);
 };
 
 }  // namespace burtorch

@@ -5,7 +5,7 @@
 #include <burtorch/core/backward.hpp>
 #include <burtorch/core/reduce.hpp>
 #include <burtorch/nn/embedding.hpp>
-#include <burtorch/view/matrix.hpp>
+#include <burtorch/nn/parameter_nodes.hpp>
 #include <cmath>
 #include <span>
 #include <vector>
@@ -13,11 +13,6 @@
 namespace burtorch::twin {
 
 template <class T> using Outputs = std::vector<Value<T>>;
-
-/// A block of parameters as a matrix.
-template <class T> Matrix<T> matrixOf(const Parameter& block) {
-  return {currentTape<T>().handleOf(block.first), block.rows, block.columns};
-}
 
 /// All elements, row by row.
 template <class T> Outputs<T> elementsOf(const Matrix<T>& x) {
@@ -29,13 +24,13 @@ template <class T> Outputs<T> elementsOf(const Matrix<T>& x) {
 /// W x + b of every column; the inputs stand one below the other.
 template <class T>
 Outputs<T> linear(const Parameter& weight, const Parameter& bias, std::span<const Matrix<T>> inputs) {
-  const auto w = matrixOf<T>(weight);
+  const auto w = nodes<T>(weight), b = bias.isPresent() ? nodes<T>(bias) : w;
   Outputs<T> y;
   for (std::size_t o = 0; o < w.rows(); ++o)
     for (std::size_t c = 0; c < inputs[0].columns(); ++c) {
       std::vector<Range<T>> column;
       for (const auto& x : inputs) column.push_back(x.column(c));
-      y.push_back(bias.isPresent() ? innerProductWithBias(w.row(o), column, matrixOf<T>(bias)(o, 0))
+      y.push_back(bias.isPresent() ? innerProductWithBias(w.row(o), column, b(o, 0))
                                    : innerProduct(w.row(o), column));
     }
   return y;
@@ -44,24 +39,26 @@ Outputs<T> linear(const Parameter& weight, const Parameter& bias, std::span<cons
 /// Rows of the table as columns; tokens are [place][column]. Without a token: zeros.
 template <class T>
 Outputs<T> embedding(const Parameter& table, std::span<const Index> tokens, std::size_t columns) {
+  const auto rows = nodes<T>(table);
   Outputs<T> y;
   for (std::size_t place = 0; place < tokens.size() / columns; ++place)
     for (std::size_t d = 0; d < table.columns; ++d)
       for (std::size_t c = 0; c < columns; ++c) {
         const Index token = tokens[place * columns + c];
-        y.push_back(token == noToken ? Value<T>(T{0}) : matrixOf<T>(table)(token, d));
+        y.push_back(token == noToken ? Value<T>(T{0}) : rows(token, d));
       }
   return y;
 }
 
 template <class T>
 Outputs<T> layerNorm(const Parameter& gain, const Parameter& bias, double epsilon, const Matrix<T>& x) {
+  const auto gains = nodes<T>(gain), biases = nodes<T>(bias);
   Outputs<T> y(x.size());
   for (std::size_t c = 0; c < x.columns(); ++c) {
     const auto mean = reduceMean(x.column(c));
     const auto scale = invSqrt(varianceBiased(x.column(c)) + epsilon);
     for (std::size_t r = 0; r < x.rows(); ++r)
-      y[r * x.columns() + c] = (x(r, c) - mean) * scale * matrixOf<T>(gain)(r, 0) + matrixOf<T>(bias)(r, 0);
+      y[r * x.columns() + c] = (x(r, c) - mean) * scale * gains(r, 0) + biases(r, 0);
   }
   return y;
 }

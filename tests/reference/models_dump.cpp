@@ -13,11 +13,11 @@ using namespace burtorch;
 
 template <template <class> class Model> void dump(bool isWriting, const std::string& path) {
   if (isWriting) {
-    Tape<float> tape;
-    Model<float> model(tape);
+    const Model<float> model;
+    ParameterStore<float> parameters(model.layout());
     Rng rng(3);
-    for (float& x : model.parameters().values()) x = rng.uniform<float>() - 0.5f;
-    saveParameters(path, model.parameters(), {{"format", "pt"}});
+    for (float& x : parameters.values()) x = rng.uniform<float>() - 0.5f;
+    saveParameters(path, parameters, {{"format", "pt"}});
   }
   std::printf("%.17g\n", exchange::lossOfFile<Model>(path));
 }

@@ -65,11 +65,11 @@ void writeArrays(const std::string& folder) {
   writeArray<float>(folder, "deep", std::vector<std::uint64_t>(32, 1));
 }
 void writeModel(const std::string& path) {
-  Tape<float> tape;
-  Gpt<float> model(tape, {});
+  const Gpt<float> model(GptConfig{});
+  ParameterStore<float> parameters(model.layout());
   float next = 0;
-  for (float& x : model.parameters().values()) x = next++ / 8;
-  saveParameters(path, model.parameters(), {{"format", "pt"}});
+  for (float& x : parameters.values()) x = next++ / 8;
+  saveParameters(path, parameters, {{"format", "pt"}});
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Writes DOT for dot_live.py. "names": leaves whose names are the following arguments, as hexadecimal bytes; "across": the same
 // from left to right; "title": the first of them as a title. "cut", "layer", "compiled": other pictures.
 #include <burtorch/nn/linear.hpp>
+#include <burtorch/nn/parameter_nodes.hpp>
 #include <burtorch/viz/dot.hpp>
 #include <cstdio>
 #include <string>
@@ -21,8 +22,9 @@ std::string draw(const std::string& what, const std::vector<std::string>& names)
   Tape<double> tape;
   const CurrentTape here(tape);
   if (what == "layer") {
-    Parameters<double> parameters(tape);
-    const Linear linear(parameters, "layer", 3, 5);
+    ParameterLayout layout;
+    const Linear linear(layout, "layer", 3, 5);
+    bindToLeaves(tape, layout, std::span<const double>(std::vector<double>(layout.size())));
     return buildDotGraph(linear(Matrix<double>(tape.leaves(3), 3, 1))(1, 0));
   }
   if (what == "compiled")

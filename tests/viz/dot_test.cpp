@@ -1,6 +1,7 @@
 // Pictures of graphs as DOT: what becomes a record, what an edge, and what the labels say. That Graphviz takes the text and
 // shows every name unchanged is for dot_live.py.
 #include <burtorch/model/gpt.hpp>
+#include <burtorch/nn/parameter_nodes.hpp>
 #include <burtorch/nn/softmax.hpp>
 #include <burtorch/viz/dot.hpp>
 
@@ -224,8 +225,9 @@ TEST_F(DotGraph, ShowsAnOperatorOfTheUsersByItsOneName) {
   EXPECT_EQ(labelOf(buildDotGraph(apply<Halve>(Value(2.0))), 1), "{{halve\\|it|#1}|{value 1|gradient 0}}");
 }
 TEST_F(DotGraph, DrawsALayerAsOneRecord) {
-  Parameters<double> parameters(tape);
-  const Linear linear(parameters, "hidden", 3, 5);
+  ParameterLayout layout;
+  const Linear linear(layout, "hidden", 3, 5);
+  bindToLeaves(tape, layout, std::span<const double>(std::vector<double>(layout.size())));
   const Matrix<double> x(tape.leaves(3), 3, 1);
   const std::string dot = buildDotGraph(linear(x)(1, 0));
   EXPECT_EQ(nodeCount(dot), 4u);  // W, b, x, the layer
@@ -235,8 +237,10 @@ TEST_F(DotGraph, DrawsALayerAsOneRecord) {
   EXPECT_EQ(labelOf(dot, 23).substr(0, 48), "{{linear}|{#24|value 0|gradient 0}|{#23 .. 27|5 ");
 }
 TEST_F(DotGraphOfFloats, DrawsAGptAsItsLayers) {
-  const Gpt<float> gpt(tape, {});
-  ASSERT_EQ(gpt.parameters().size(), 46'289u);
+  const Gpt<float> gpt(GptConfig{});
+  ASSERT_EQ(gpt.layout().size(), 46'289u);
+  const ParameterStore<float> parameters(gpt.layout());
+  bindToLeaves(tape, gpt.layout(), parameters.values());
   const std::vector<Index> tokens{1, 2, 3, 4, 5, 6, 7, 8};
   const std::string dot = buildDotGraph(gpt.loss(tokens, tokens));
   // 2 + 6 * 11 + 2 blocks of parameters; 3 layers before, 6 * 10 in and 2 after the transformer's blocks.

@@ -19,12 +19,23 @@ requires(C.checks) struct Handle<C> {
   const void* tape = nullptr;
 };
 
+/// Parameters that lie outside the tape: layers read the values where they are and add to the gradients. Any number of
+/// tapes may be bound to the same values, each with gradients of its own.
+template <class T> struct Binding {
+  const T* values = nullptr;
+  T* gradients = nullptr;
+  std::size_t size = 0;
+  /// A bit for each parameter block whose gradients are zero but not written yet: the first layer that reaches the block
+  /// stores instead of adding, and clears the bit. nullptr: all are written.
+  std::uint64_t* unwritten = nullptr;
+};
+
 /// What the sweep needs of a tape.
 template <class T> struct Frame {
   const T* values;
   T* gradients;
   const Index* words;
-  std::uint64_t* fresh = nullptr;  // see Tape::setFresh
+  Binding<T> parameters{};
 };
 
 /// An operator of the user's, as a tape knows it.

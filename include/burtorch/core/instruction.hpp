@@ -37,6 +37,33 @@ class Instruction {
 };
 static_assert(sizeof(Instruction) == 8);
 
+/// Numbers side by side that a layer reads: nodes, or parameters that the tape is bound to.
+struct Block {
+  Index first = 0, count = 0;
+  bool isParameter = false;   // `first` counts from the first parameter
+  bool needsGradient = true;  // data need none, and layers then leave it out
+};
+
+/// Where an operand of a layer lies, as one word of the tape.
+class OperandWord {
+ public:
+  explicit constexpr OperandWord(Index word) : word_(word) {}
+  explicit constexpr OperandWord(const Block& block)
+      : word_(block.first | (block.isParameter ? parameterBit : 0) | (block.needsGradient ? 0 : dataBit)) {}
+
+  constexpr Index word() const { return word_; }
+  constexpr Index first() const { return word_ & static_cast<Index>(maxParameters); }
+  constexpr bool isParameter() const { return (word_ & parameterBit) != 0; }
+  constexpr bool needsGradient() const { return (word_ & dataBit) == 0; }
+
+  /// Offsets of parameters have 30 bits, more than the indices of nodes.
+  static constexpr std::size_t maxParameters = (std::size_t{1} << 30) - 1;
+
+ private:
+  static constexpr Index parameterBit = Index{1} << 31, dataBit = Index{1} << 30;
+  Index word_;
+};
+
 /// What is known of an operator at run time.
 struct OpInfo {
   std::string_view name, opcode, formula;
@@ -81,8 +108,11 @@ void forEachOperand(Instruction instruction, const OpInfo& info, const Index* wo
     }
     case Arity::layer: {
       const Index* at = words + instruction.a();
-      for (const Index* block = at + 1; block < at + 1 + 2 * at[0]; block += 2)
-        for (Index i = 0; i < block[1]; ++i) visit(block[0] + i);
+      for (const Index* block = at + 1; block < at + 1 + 2 * at[0]; block += 2) {
+        const OperandWord operand(block[0]);
+        if (operand.isParameter()) continue;  // not on the tape
+        for (Index i = 0; i < block[1]; ++i) visit(operand.first() + i);
+      }
       return;
     }
   }

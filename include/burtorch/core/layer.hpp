@@ -8,7 +8,8 @@
 //     template <class T> static void value(const Layer<T>& layer, T* results);
 //     template <class T> static void slope(const Layer<T>& layer);  // adds to the gradients of the operands
 //   };
-// Among the words lies [how many operands, first, count, first, count, ..., the layer's own words].
+// Among the words lies [how many operands, where, count, where, count, ..., the layer's own words]. An operand's `where` is
+// a node, or with its top bit set an offset into the parameters that the tape is bound to (Tape::bind).
 #pragma once
 
 #include <cstdint>
@@ -25,34 +26,37 @@ struct LayerOp {
   static constexpr bool hasPoles = false;
 };
 
-/// Nodes side by side.
-struct Block {
-  Index first = 0, count = 0;
-};
-
 /// One layer on the tape, as its rules see it.
 template <class T> struct Layer {
-  const T* values;
-  T* gradients;  // only for the slope
+  Frame<T> frame;  // gradients only for the slope
   const Index* words;
   Index first;  // result
-  std::uint64_t* fresh = nullptr;
 
-  const T* operand(Index k) const { return values + words[1 + 2 * k]; }
-  T* operandGradient(Index k) const { return gradients + words[1 + 2 * k]; }
-  Index operandSize(Index k) const { return words[2 + 2 * k]; }
   Index operandCount() const { return words[0]; }
-  const T* results() const { return values + first; }
-  T* resultGradients() const { return gradients + first; }
+  Index operandSize(Index k) const { return words[2 + 2 * k]; }
+  const T* operand(Index k) const {
+    const OperandWord at(words[1 + 2 * k]);
+    return (at.isParameter() ? frame.parameters.values : frame.values) + at.first();
+  }
+  /// Whether anybody wants the gradient of an operand.
+  bool wants(Index k) const { return OperandWord(words[1 + 2 * k]).needsGradient(); }
+  T* operandGradient(Index k) const {
+    const OperandWord at(words[1 + 2 * k]);
+    return (at.isParameter() ? frame.parameters.gradients : frame.gradients) + at.first();
+  }
+  const T* results() const { return frame.values + first; }
+  T* resultGradients() const { return frame.gradients + first; }
   const Index* own() const { return words + 1 + 2 * words[0]; }
 
-  /// Whether the gradients of parameter block `id` are to be stored, not added to. Asked once for every use.
-  bool takeFresh(Index id) const {
-    if (fresh == nullptr || id == noId) return false;
+  /// Whether the gradients of operand `k`, parameter block `id`, are zero and not written yet: then the slope stores them.
+  /// Asked once for every use.
+  bool isFirstWrite(Index k, Index id) const {
+    std::uint64_t* bits = frame.parameters.unwritten;
+    if (bits == nullptr || id == noId || !OperandWord(words[1 + 2 * k]).isParameter()) return false;
     const std::uint64_t bit = std::uint64_t{1} << (id % 64);
-    const bool isFresh = (fresh[id / 64] & bit) != 0;
-    fresh[id / 64] &= ~bit;
-    return isFresh;
+    const bool isFirst = (bits[id / 64] & bit) != 0;
+    bits[id / 64] &= ~bit;
+    return isFirst;
   }
   static constexpr Index noId = static_cast<Index>(maxIndex);
 };

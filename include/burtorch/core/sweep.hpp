@@ -83,7 +83,7 @@ template <class Op, class T>
     }
     const Index* at = frame.words + code.a();
     if constexpr (Op::arity == Arity::layer) {
-      Op::slope(Layer<T>{frame.values, frame.gradients, at, last + 1 - code.b(), frame.fresh});
+      Op::slope(Layer<T>{frame, at, last + 1 - code.b()});
     } else if constexpr (Op::arity == Arity::pair) {
       if constexpr (Op::hasBias) {
         frame.gradients[at[0]] = frame.gradients[at[0]] + g;
@@ -124,7 +124,7 @@ BURTORCH_INLINE void compute(T* values, const Index* words, Instruction code, In
     Op::value(listAt(words + code.a()), values + (last + 1 - code.b()));
   } else if constexpr (Op::arity == Arity::layer) {
     const Index first = last + 1 - code.b();
-    Op::value(Layer<T>{values, nullptr, words + code.a(), first}, values + first);
+    Op::value(Layer<T>{{values, nullptr, words}, words + code.a(), first}, values + first);
   } else if constexpr (Op::arity == Arity::varying) {
     const List<T> xs = listAt(words + code.a());
     if constexpr (Op::takesIndex)
@@ -208,8 +208,8 @@ template <class T, Config C> class Sweep {
     const Instruction* code = tape.code() + root + 1;
     enum class Step { next, done, nanFromZero } step;
     // The gradient of the node at hand, g, is carried in a register: most nodes feed the very next one down, and a
-    // number that goes through memory is back only some nine cycles later. A tape begins with a leaf, so only a leaf
-    // has to look whether the walk has arrived at the leading leaves.
+    // number that goes through memory is back only some nine cycles later. A tape begins with a leaf or a layer, so
+    // only these have to look whether the walk has arrived.
     do {
       const Instruction here = *--code;
       step = Step::next;
@@ -252,9 +252,12 @@ template <class T, Config C> class Sweep {
       };
       if (!OpList::visitAt(here.op(), visit)) {
         const UserOp<T>& op = *tape.userOp(here.op());
-        if (!op.pull(tape.frame(), here, last, false)) step = Step::nanFromZero;
+        if (!op.pull(tape.frame(), here, last, false))
+          step = Step::nanFromZero;
+        else if (code <= stop)  // a layer that reads only parameters may be the first instruction of all
+          step = Step::done;
         last -= op.info.writesMany() ? here.b() : 1;
-        g = gradients[last];
+        if (step == Step::next) g = gradients[last];
       }
     } while (step == Step::next);
     return step == Step::done ? nullptr : code;

@@ -43,6 +43,10 @@ template <class T, Config C> class Tape {
   }
   /// As above, the memory shared out evenly: as many instructions as scalars, two words each.
   explicit Tape(std::span<std::byte> memory) : Tape(memory, TapeArrays<T, C>::evenRoom(memory.size())) {}
+  /// Grows as needed; layers find their parameters in the store.
+  template <class Store>
+  requires requires(Store& store) { Binding<T>(store.binding()); }
+  explicit Tape(Store& store) requires(C.allocates) { bind(store); }
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
@@ -98,10 +102,21 @@ template <class T, Config C> class Tape {
   /// The operator that made a node.
   const OpInfo& opOf(Index node) const { return infoOf(arrays_.code.data()[find(node).instruction].op()); }
 
-  /// A bit for each block of parameters whose gradient is still to be written: the first layer that reaches the block
-  /// stores instead of adding, and clears its bit. So nobody has to set the gradients to zero. Only for blocks that
-  /// layers alone use; nullptr, the default: everything is added.
-  void setFresh(std::uint64_t* bits) { fresh_ = bits; }
+  /// From now on layers find their parameters there. What is bound must outlive its use; a tape that still holds nodes
+  /// can only change to another set of parameters of the same size.
+  void bind(const Binding<T>& parameters) {
+    if (codeSize_ > 0 && binding_.size > 0 && binding_.size != parameters.size)
+      fail("bind: the tape holds nodes of a model with %zu parameters, got %zu; rewind it first",
+           binding_.size, parameters.size);
+    binding_ = parameters;
+    firstParameter_ = noNode;
+  }
+  template <class Store>
+  requires requires(Store& store) { Binding<T>(store.binding()); }
+  void bind(Store& store) { bind(store.binding()); }
+  /// As above, the parameters being nodes of this tape: for functions of the parameters (record, hessianVector).
+  void bind(const Range<T, C>& nodes);
+  const Binding<T>& binding() const { return binding_; }
 
   // For the engine: recording.
 
@@ -191,6 +206,19 @@ template <class T, Config C> class Tape {
     return op < firstUserOpcode ? OpList::infos[op] : userOp(op)->info;
   }
 
+  /// An operand of a layer as its word, after a check that it is there.
+  Index operandWord(Block block, std::string_view layer) const {
+    const std::size_t end = std::size_t{block.first} + block.count;
+    if (block.isParameter) {
+      if (end > binding_.size) failUnbound(end, layer);
+      if (firstParameter_ != noNode) block = {firstParameter_ + block.first, block.count};
+    } else if (end > size()) {
+      fail("%.*s: its operand ends at node %zu, the tape has %zu; was it rewound?",
+           static_cast<int>(layer.size()), layer.data(), end, size());
+    }
+    return OperandWord(block).word();
+  }
+
   // For the engine: walking.
 
   /// Where a walk is: an instruction and the last scalar that it wrote.
@@ -219,7 +247,7 @@ template <class T, Config C> class Tape {
   Instruction instruction(std::size_t k) const { return arrays_.code.data()[k]; }
   const Instruction* code() const { return arrays_.code.data(); }
   Frame<T> frame() const {
-    return {arrays_.values.data(), arrays_.gradients.data(), arrays_.words.data(), fresh_};
+    return {arrays_.values.data(), arrays_.gradients.data(), arrays_.words.data(), binding_};
   }
   const Index* words() const { return arrays_.words.data(); }
   /// Instructions before this one are all leaves: a sweep may stop here.
@@ -249,6 +277,15 @@ template <class T, Config C> class Tape {
     do first -= outputCount(--instruction);
     while (node < first);
     return {instruction, static_cast<Index>(first + outputCount(instruction) - 1)};
+  }
+  [[noreturn, gnu::cold]] void failUnbound(std::size_t needed, std::string_view layer) const {
+    if (binding_.size == 0)
+      fail(
+          "%.*s: the tape is not bound to parameters; make it with Tape(store) or call tape.bind(store) "
+          "first",
+          static_cast<int>(layer.size()), layer.data());
+    fail("%.*s: its parameters end at %zu, the tape is bound to %zu; is that the store of another model?",
+         static_cast<int>(layer.size()), layer.data(), needed, binding_.size);
   }
   void ensure(Room extra);
   bool hasRoom(Room extra) const { return arrays_.fits(used() + extra); }
@@ -280,7 +317,9 @@ template <class T, Config C> class Tape {
   std::uint8_t userOpCount_ = 0;
   const UserOp<T>* userOps_[maxUserOps] = {};
   Index epoch_ = 0;  // counts rewinds; only with checks
-  std::uint64_t* fresh_ = nullptr;
+  Binding<T> binding_;
+  static constexpr Index noNode = static_cast<Index>(maxIndex);
+  Index firstParameter_ = noNode;  // where the parameters are nodes of this tape
 };
 
 template <class T, Config C> void Tape<T, C>::ensure(Room extra) {

@@ -157,6 +157,13 @@ template <class T, Config C> Range<T, C> Tape<T, C>::leaves(std::size_t count, T
   return {handleOf(static_cast<Index>(first)), count};
 }
 
+template <class T, Config C> void Tape<T, C>::bind(const Range<T, C>& nodes) {
+  if (nodes.stride() != 1)
+    fail("bind: parameters lie side by side, got a range with stride %d", nodes.stride());
+  bind(Binding<T>{.size = nodes.size()});
+  firstParameter_ = nodes.size() > 0 ? indexOf(nodes[0].handle()) : 0;
+}
+
 /// How operators act on a Value: they compute the number and append the node.
 template <class T, Config C> struct Mode<Value<T, C>> {
   using Scalar = T;

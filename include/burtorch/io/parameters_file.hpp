@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "../nn/parameters.hpp"
+#include "../nn/parameter_store.hpp"
 #include "safetensors.hpp"
 
 namespace burtorch {
@@ -29,22 +29,21 @@ inline bool fits(const TensorInfo& tensor, const Parameter& block) {
 }
 
 /// Every block under its name.
-template <TensorNumber T, Config C> std::vector<TensorView> viewsOf(const Parameters<T, C>& parameters) {
+template <TensorNumber T> std::vector<TensorView> viewsOf(const ParameterStore<T>& parameters) {
   std::vector<TensorView> tensors;
-  for (const Parameter& block : parameters.blocks())
-    tensors.emplace_back(parameters.name(block), shapeOf(block),
-                         std::span<const T>(parameters.values(block)));
+  for (const Parameter& block : parameters.layout().blocks())
+    tensors.emplace_back(parameters.layout().name(block), shapeOf(block), parameters.values(block));
   return tensors;
 }
 
 /// Fails unless the tensors of the file are exactly the parameters, in their shapes and in readable types; `besides` is one
 /// of its tensors that is no parameter.
-template <TensorNumber T, Config C>
-void checkParameters(const SafetensorsFile& file, const Parameters<T, C>& parameters,
+template <TensorNumber T>
+void checkParameters(const SafetensorsFile& file, const ParameterStore<T>& parameters,
                      const TensorInfo* besides = nullptr) {
   std::vector<std::string_view> names;
-  for (const Parameter& block : parameters.blocks()) {
-    const std::string& name = parameters.name(block);
+  for (const Parameter& block : parameters.layout().blocks()) {
+    const std::string& name = parameters.layout().name(block);
     const TensorInfo* tensor = file.find(name);
     const std::string wanted = shapeText(shapeOf(block));
     if (tensor == nullptr)
@@ -65,25 +64,23 @@ void checkParameters(const SafetensorsFile& file, const Parameters<T, C>& parame
 }
 
 /// Loads parameters that were checked.
-template <TensorNumber T, Config C>
-void convertParameters(const SafetensorsFile& file, const Parameters<T, C>& parameters) {
-  for (const Parameter& block : parameters.blocks())
-    file.convert(*file.find(parameters.name(block)), parameters.values(block));
+template <TensorNumber T> void convertParameters(const SafetensorsFile& file, ParameterStore<T>& parameters) {
+  for (const Parameter& block : parameters.layout().blocks())
+    file.convert(*file.find(parameters.layout().name(block)), parameters.values(block));
 }
 
 }  // namespace safetensors
 
 /// Saves every block under its name, in T. The file is replaced as a whole or not at all.
-template <TensorNumber T, Config C>
-void saveParameters(const std::string& path, const Parameters<T, C>& parameters,
+template <TensorNumber T>
+void saveParameters(const std::string& path, const ParameterStore<T>& parameters,
                     const Metadata& metadata = {}, const SaveOptions& options = {}) {
   saveSafetensors(path, safetensors::viewsOf(parameters), metadata, options);
 }
 
 /// Loads every block from the tensor of its name. Names and shapes must be exactly those of the file; types are converted
 /// as by SafetensorsFile::read. All is checked before the first number changes.
-template <TensorNumber T, Config C>
-void loadParameters(const SafetensorsFile& file, const Parameters<T, C>& parameters) {
+template <TensorNumber T> void loadParameters(const SafetensorsFile& file, ParameterStore<T>& parameters) {
   safetensors::checkParameters(file, parameters);
   safetensors::convertParameters(file, parameters);
 }

@@ -1,8 +1,8 @@
 // A training that can go on later: parameters, the optimiser's memory, the step and the random stream in one safetensors
 // file. Loaded into fresh objects, the next steps have the same bits as if the program had never ended.
 //
-//   saveTraining("state.safetensors", model.parameters(), optimizer, training.rng(), {{"epoch", "3"}});
-//   loadTraining(SafetensorsFile("state.safetensors"), model.parameters(), optimizer, training.rng());
+//   saveTraining("state.safetensors", parameters, optimizer, training.rng(), {{"epoch", "3"}});
+//   loadTraining(SafetensorsFile("state.safetensors"), parameters, optimizer, training.rng());
 //
 // One file, replaced as a whole, so that its parts are always of the same step. The parameters have their own names, as in
 // parameters_file.hpp; the rest is the tensor `optimizer.memory` and three texts of the metadata, where 64-bit numbers are
@@ -64,8 +64,8 @@ inline void checkSameSize(const std::string& path, std::size_t parameters, std::
 }  // namespace safetensors
 
 /// Saves all that the next step depends on, but for options. `metadata` are texts of the caller's own.
-template <TensorNumber T, Config C, class Rule>
-void saveTraining(const std::string& path, const Parameters<T, C>& parameters,
+template <TensorNumber T, class Rule>
+void saveTraining(const std::string& path, const ParameterStore<T>& parameters,
                   const Optimizer<T, Rule>& optimizer, const Rng& rng, const Metadata& metadata = {},
                   const SaveOptions& options = {}) {
   safetensors::checkSameSize(path, parameters.size(), optimizer.parameters());
@@ -84,9 +84,9 @@ void saveTraining(const std::string& path, const Parameters<T, C>& parameters,
 
 /// Loads what saveTraining saved, for the same model, the same rule and the same type of numbers. All is checked before the
 /// first number changes.
-template <TensorNumber T, Config C, class Rule>
-void loadTraining(const SafetensorsFile& file, const Parameters<T, C>& parameters,
-                  Optimizer<T, Rule>& optimizer, Rng& rng) {
+template <TensorNumber T, class Rule>
+void loadTraining(const SafetensorsFile& file, ParameterStore<T>& parameters, Optimizer<T, Rule>& optimizer,
+                  Rng& rng) {
   safetensors::checkSameSize(file.path(), parameters.size(), optimizer.parameters());
   const std::string& rule = safetensors::stateText(file, safetensors::ruleKey);
   if (rule != optimizer.ruleName())

@@ -43,18 +43,17 @@ template <class T> class AttentionWeights {
   std::vector<T> weights_;
 };
 
-/// The weights for `tokens`, of which a GPT sees the last `context`. The tape is left as it was.
+/// The weights for `tokens`, of which a GPT sees the last `context`.
 template <class T, Config C>
-AttentionWeights<T> attentionWeights(const Gpt<T, C>& gpt, std::span<const Index> tokens) {
+AttentionWeights<T> attentionWeights(const Gpt<T, C>& gpt, ParameterStore<T>& parameters,
+                                     std::span<const Index> tokens) {
   const GptConfig& config = gpt.config();
   const std::size_t seen = std::min(tokens.size(), config.context);
-  if (seen == 0) fail("attention to an empty text is asked for: it needs at least one token");
-  auto& tape = gpt.parameters().tape();
+  if (seen == 0) fail("attentionWeights: cannot look at an empty text; pass at least one token");
+  Tape<T, C> tape(parameters);
   const CurrentTape here(tape);
-  const SampleScope scope(tape);
   std::vector<Index> columns(gpt.columnsFor(1), noToken);
   std::copy(tokens.end() - static_cast<std::ptrdiff_t>(seen), tokens.end(), columns.begin());
-  const std::size_t start = tape.used().instructions;
   gpt.logits(columns);
 
   AttentionWeights<T> result(config.layers, config.heads, seen);
@@ -62,7 +61,7 @@ AttentionWeights<T> attentionWeights(const Gpt<T, C>& gpt, std::span<const Index
   // Behind the results of a layer: [head][key][query], queries filled up to whole vectors.
   const std::size_t padded = nn::paddedTo<T>(config.context), results = config.width * columns.size();
   std::size_t layer = 0;
-  for (std::size_t i = start; i < tape.used().instructions; ++i) {
+  for (std::size_t i = 0; i < tape.used().instructions; ++i) {
     if (tape.instruction(i).op() != attention) continue;
     const std::size_t first = tape.at(i).last + 1 - tape.outputCount(i);
     const std::span<const T> weights = std::span<const T>(tape.values()).subspan(first + results);

@@ -7,7 +7,9 @@
 
 #include "../nn/cross_entropy.hpp"
 #include "../nn/elementwise.hpp"
+#include "../nn/parameter_store.hpp"
 #include "../nn/token_linear.hpp"
+#include "validated.hpp"
 
 namespace burtorch {
 
@@ -17,26 +19,24 @@ struct CharMlpConfig {
   void check() const {
     if (vocabulary < 2 || context == 0 || embedding == 0 || hidden == 0)
       fail("a char MLP needs a vocabulary of at least 2 and no size of 0");
+    if (embedding > OperandWord::maxParameters || context > OperandWord::maxParameters / embedding)
+      fail("a char MLP: a context of %zu characters of %zu numbers is too large", context, embedding);
   }
 };
 
 template <class T, Config C = defaultConfig> class CharMlp {
  public:
   using Scalar = T;
+  static constexpr Config tapeConfig = C;
 
-  /// Its parameters become the next leaves of the tape.
-  CharMlp(Tape<T, C>& tape, const CharMlpConfig& config)
-      : config_((config.check(), config)),
-        parameters_(tape),
-        tokens_(parameters_, "embedding", config.vocabulary, config.embedding),
-        hidden_(parameters_, "hidden", config.context * config.embedding, config.hidden),
-        output_(parameters_, "output", config.hidden, config.vocabulary) {
-    parameters_.align();
-  }
+  explicit CharMlp(const CharMlpConfig& config)
+      : config_(validated(config)),
+        tokens_(layout_, "embedding", config.vocabulary, config.embedding),
+        hidden_(layout_, "hidden", config.context * config.embedding, config.hidden),
+        output_(layout_, "output", config.hidden, config.vocabulary) {}
 
   const CharMlpConfig& config() const { return config_; }
-  Parameters<T, C>& parameters() { return parameters_; }
-  const Parameters<T, C>& parameters() const { return parameters_; }
+  const ParameterLayout& layout() const { return layout_; }
 
   /// How many columns `samples` samples take: one alone takes one, more fill whole vectors.
   static std::size_t columnsFor(std::size_t samples) { return samples == 1 ? 1 : nn::paddedTo<T>(samples); }
@@ -66,7 +66,7 @@ template <class T, Config C = defaultConfig> class CharMlp {
 
  private:
   CharMlpConfig config_;
-  Parameters<T, C> parameters_;
+  ParameterLayout layout_;
   Embedding tokens_;
   Linear hidden_, output_;
 };

@@ -44,12 +44,12 @@ template <class T> Index drawToken(std::span<const T> logits, const SamplingOpti
   return order[count - 1];
 }
 
-/// The logits after `tokens`, of which a GPT sees the last `context`.
+/// The logits after `tokens`, of which a GPT sees the last `context`. The tape is bound to the model's parameters and left
+/// as it was.
 template <class T, Config C>
-void nextLogits(const Gpt<T, C>& gpt, std::span<const Index> tokens, std::span<T> logits) {
+void nextLogits(const Gpt<T, C>& gpt, Tape<T, C>& tape, std::span<const Index> tokens, std::span<T> logits) {
   const std::size_t seen = std::min(tokens.size(), gpt.config().context);
-  if (seen == 0) fail("a GPT goes on with a text: it needs at least one token");
-  auto& tape = gpt.parameters().tape();
+  if (seen == 0) fail("cannot generate from an empty prompt; pass at least one token");
   const CurrentTape here(tape);
   const SampleScope scope(tape);
   std::vector<Index> columns(gpt.columnsFor(1), noToken);
@@ -59,9 +59,9 @@ void nextLogits(const Gpt<T, C>& gpt, std::span<const Index> tokens, std::span<T
 }
 /// A char MLP sees token 0 before a word begins.
 template <class T, Config C>
-void nextLogits(const CharMlp<T, C>& mlp, std::span<const Index> tokens, std::span<T> logits) {
+void nextLogits(const CharMlp<T, C>& mlp, Tape<T, C>& tape, std::span<const Index> tokens,
+                std::span<T> logits) {
   const std::size_t context = mlp.config().context, seen = std::min(tokens.size(), context);
-  auto& tape = mlp.parameters().tape();
   const CurrentTape here(tape);
   const SampleScope scope(tape);
   std::vector<Index> places(context, 0);
@@ -71,15 +71,16 @@ void nextLogits(const CharMlp<T, C>& mlp, std::span<const Index> tokens, std::sp
   for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = all(i, 0).dataCopy();
 }
 
-/// Appends tokens until there are `count` new ones or `isEnd(token)`.
-template <class Model, class IsEnd>
-void generate(const Model& model, std::vector<Index>& tokens, std::size_t count,
-              const SamplingOptions& options, Rng& rng, IsEnd isEnd) {
+/// Appends tokens with the model at these parameters until there are `count` new ones or `isEnd(token)`.
+template <template <class, Config> class Model, class T, Config C, class IsEnd>
+void generate(const Model<T, C>& model, ParameterStore<T>& parameters, std::vector<Index>& tokens,
+              std::size_t count, const SamplingOptions& options, Rng& rng, IsEnd isEnd) {
   options.check();
-  std::vector<typename Model::Scalar> logits(model.config().vocabulary);
+  Tape<T, C> tape(parameters);
+  std::vector<T> logits(model.config().vocabulary);
   for (std::size_t i = 0; i < count; ++i) {
-    nextLogits(model, std::span<const Index>(tokens), std::span(logits));
-    const Index token = drawToken(std::span<const typename Model::Scalar>(logits), options, rng);
+    nextLogits(model, tape, std::span<const Index>(tokens), std::span(logits));
+    const Index token = drawToken(std::span<const T>(logits), options, rng);
     if (isEnd(token)) return;
     tokens.push_back(token);
   }

@@ -1,9 +1,11 @@
 // A decoder-only transformer (paper 2.5): token and position embedding, blocks of causal attention and a feed-forward
 // network, each after a layer norm and added to what came in, and a linear head. The defaults are the paper's: 46,289
-// parameters. Every size is an option; names of parameters are those of the equivalent PyTorch module.
+// parameters. Every size is an option; names of parameters are those of the equivalent PyTorch module. A model holds offsets
+// into a layout and no numbers: one object serves any number of tapes and threads, each bound to a store of that layout.
 #pragma once
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "../nn/attention.hpp"
@@ -12,6 +14,8 @@
 #include "../nn/embedding.hpp"
 #include "../nn/layer_norm.hpp"
 #include "../nn/linear.hpp"
+#include "../nn/parameter_store.hpp"
+#include "validated.hpp"
 
 namespace burtorch {
 
@@ -33,23 +37,22 @@ struct GptConfig {
 template <class T, Config C = defaultConfig> class Gpt {
  public:
   using Scalar = T;
+  static constexpr Config tapeConfig = C;
 
-  /// Its parameters become the next leaves of the tape.
-  Gpt(Tape<T, C>& tape, const GptConfig& config)
-      : config_((config.check(), config)),
-        parameters_(tape),
-        tokens_(parameters_, "wte", config.vocabulary, config.width),
-        positions_(parameters_, "wpe", config.context, config.width) {
+  explicit Gpt(const GptConfig& config)
+      : config_(validated(config)),
+        tokens_(layout_, "wte", config.vocabulary, config.width),
+        positions_(layout_, "wpe", config.context, config.width) {
     for (std::size_t i = 0; i < config.layers; ++i)
-      blocks_.emplace_back(parameters_, "blocks." + std::to_string(i) + ".", config);
-    if (config.hasFinalNorm) finalNorm_.emplace_back(parameters_, "ln_f", config.width);
-    head_.emplace_back(parameters_, "head", config.width, config.vocabulary);
-    parameters_.align();
+      blocks_.emplace_back(layout_, "blocks." + std::to_string(i) + ".", config);
+    if (config.hasFinalNorm) finalNorm_.emplace_back(layout_, "ln_f", config.width);
+    head_.emplace_back(layout_, "head", config.width, config.vocabulary);
+    places_.assign(columnsPerSample(), noToken);
+    std::iota(places_.begin(), places_.begin() + static_cast<std::ptrdiff_t>(config.context), Index{0});
   }
 
   const GptConfig& config() const { return config_; }
-  Parameters<T, C>& parameters() { return parameters_; }
-  const Parameters<T, C>& parameters() const { return parameters_; }
+  const ParameterLayout& layout() const { return layout_; }
 
   /// How many columns one sample takes: its positions, filled up to whole vectors.
   std::size_t columnsPerSample() const { return nn::paddedTo<T>(config_.context); }
@@ -72,15 +75,9 @@ template <class T, Config C = defaultConfig> class Gpt {
   Matrix<T, C> logits(std::span<const Index> tokens) const {
     const std::size_t columns = tokens.size(), perSample = columnsPerSample();
     if (columns == 0 || columns % perSample != 0)
-      fail("a GPT with %zu columns per sample is given %zu tokens", perSample, columns);
-    std::vector<Index>& places = places_;
-    places.resize(columns);
-    for (std::size_t c = 0; c < columns; ++c) {
-      const std::size_t place = c % perSample;
-      places[c] = place < config_.context ? static_cast<Index>(place) : noToken;
-    }
-    Matrix<T, C> x =
-        tokens_.template columns<T, C>(tokens, columns) + positions_.template columns<T, C>(places, columns);
+      fail("Gpt: expected a multiple of %zu tokens, got %zu", perSample, columns);
+    Matrix<T, C> x = tokens_.template columns<T, C>(tokens, columns) +
+                     positions_.template repeated<T, C>(places_, columns / perSample);
     for (const Block& block : blocks_) x = block(x, config_);
     if (!finalNorm_.empty()) x = finalNorm_[0](x);
     return head_[0](x);
@@ -97,13 +94,13 @@ template <class T, Config C = defaultConfig> class Gpt {
     LayerNorm norm2;
     Linear expand, contract;
 
-    Block(Parameters<T, C>& parameters, const std::string& name, const GptConfig& config)
-        : norm1(parameters, name + "ln1", config.width),
-          qkv(parameters, name + "attn.qkv", config.width, 3 * config.width, config.hasAttentionBias),
-          projection(parameters, name + "attn.proj", config.width, config.width),
-          norm2(parameters, name + "ln2", config.width),
-          expand(parameters, name + "mlp.fc1", config.width, config.hiddenWidth()),
-          contract(parameters, name + "mlp.fc2", config.hiddenWidth(), config.width) {}
+    Block(ParameterLayout& layout, const std::string& name, const GptConfig& config)
+        : norm1(layout, name + "ln1", config.width),
+          qkv(layout, name + "attn.qkv", config.width, 3 * config.width, config.hasAttentionBias),
+          projection(layout, name + "attn.proj", config.width, config.width),
+          norm2(layout, name + "ln2", config.width),
+          expand(layout, name + "mlp.fc1", config.width, config.hiddenWidth()),
+          contract(layout, name + "mlp.fc2", config.hiddenWidth(), config.width) {}
 
     Matrix<T, C> operator()(const Matrix<T, C>& x, const GptConfig& config) const {
       const Matrix<T, C> all = qkv(norm1(x));
@@ -116,12 +113,12 @@ template <class T, Config C = defaultConfig> class Gpt {
   };
 
   GptConfig config_;
-  Parameters<T, C> parameters_;
+  ParameterLayout layout_;
   Embedding tokens_, positions_;
   std::vector<Block> blocks_;
   std::vector<LayerNorm> finalNorm_;
   std::vector<Linear> head_;
-  mutable std::vector<Index> places_;
+  std::vector<Index> places_;  // of the columns of one sample
 };
 
 }  // namespace burtorch

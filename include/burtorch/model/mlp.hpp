@@ -1,4 +1,8 @@
 // A multi-layer perceptron: linear layers with an activation between them, and none (or another) after the last.
+//
+//   Mlp<float> mlp({.sizes = {2, 16, 1}});
+//   ParameterStore<float> parameters(mlp.layout());
+//   Tape<float> tape(parameters);
 #pragma once
 
 #include <span>
@@ -8,6 +12,8 @@
 #include "../nn/activation.hpp"
 #include "../nn/initialise.hpp"
 #include "../nn/linear.hpp"
+#include "../nn/parameter_store.hpp"
+#include "validated.hpp"
 
 namespace burtorch {
 
@@ -25,21 +31,20 @@ struct MlpConfig {
 template <class T, Config C = defaultConfig> class Mlp {
  public:
   using Scalar = T;
+  static constexpr Config tapeConfig = C;
 
-  /// Its parameters become the next leaves of the tape. Weights start by fan-in with the gain of the activation after them,
-  /// biases at 0.
-  Mlp(Tape<T, C>& tape, const MlpConfig& config, Rng& rng)
-      : config_((config.check(), config)), parameters_(tape) {
+  /// Weights start by fan-in with the gain of the activation after them, biases at 0.
+  explicit Mlp(const MlpConfig& config) : config_(validated(config)) {
     for (std::size_t i = 0; i + 1 < config.sizes.size(); ++i)
-      layers_.emplace_back(parameters_, "layers." + std::to_string(i), config.sizes[i], config.sizes[i + 1]);
-    for (std::size_t i = 0; i < layers_.size(); ++i)
-      fillByFanIn(parameters_.values(layers_[i].weight), config.sizes[i], gainOf(activationAfter(i)), rng);
-    parameters_.align();
+      layers_.emplace_back(layout_, "layers." + std::to_string(i), config.sizes[i], config.sizes[i + 1]);
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      layout_.setStart(layers_[i].weight, FirstNumbers::byFanIn(config.sizes[i], gainOf(activationAfter(i))));
+      layout_.setStart(layers_[i].bias, FirstNumbers::constant(0));
+    }
   }
 
   const MlpConfig& config() const { return config_; }
-  Parameters<T, C>& parameters() { return parameters_; }
-  const Parameters<T, C>& parameters() const { return parameters_; }
+  const ParameterLayout& layout() const { return layout_; }
 
   /// Of every column of x.
   Matrix<T, C> operator()(Matrix<T, C> x) const {
@@ -53,7 +58,7 @@ template <class T, Config C = defaultConfig> class Mlp {
   }
 
   MlpConfig config_;
-  Parameters<T, C> parameters_;
+  ParameterLayout layout_;
   std::vector<Linear> layers_;
 };
 

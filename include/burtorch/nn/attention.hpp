@@ -8,7 +8,7 @@
 
 #include <cmath>
 
-#include "parameters.hpp"
+#include "matrix.hpp"
 #include "product.hpp"
 
 namespace burtorch {

@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "lanes.hpp"
-#include "parameters.hpp"
+#include "matrix.hpp"
 
 namespace burtorch {
 

@@ -4,7 +4,8 @@
 
 #include <span>
 
-#include "parameters.hpp"
+#include "matrix.hpp"
+#include "parameter_layout.hpp"
 #include "product.hpp"
 
 namespace burtorch {
@@ -42,8 +43,9 @@ struct EmbeddingLayer : LayerOp {
   template <class T> static void slope(const Layer<T>& layer) {
     const Shape shape(layer);
     const T* gy = layer.resultGradients();
+    if (!layer.wants(0)) return;
     T* table = layer.operandGradient(0);
-    if (layer.takeFresh(layer.own()[3]))
+    if (layer.isFirstWrite(0, layer.own()[3]))
       for (std::size_t i = 0; i < layer.operandSize(0); ++i) table[i] = T{0};
     const auto add = [](T& to, const T& g) { to = to + g; };
     if (shape.columns % nn::laneCount<T> == 0)
@@ -108,22 +110,35 @@ struct EmbeddingLayer : LayerOp {
 struct Embedding {
   Parameter table;  // [vocabulary][width]
 
-  template <class T, Config C>
-  Embedding(Parameters<T, C>& parameters, const std::string& name, std::size_t vocabulary, std::size_t width)
-      : table(parameters.add(name + ".weight", ParameterRole::table, vocabulary, width)) {}
+  Embedding(ParameterLayout& layout, const std::string& name, std::size_t vocabulary, std::size_t width)
+      : table(
+            layout.add(name + ".weight", ParameterRole::table, vocabulary, width, FirstNumbers::normal(1))) {}
 
   /// One column for each of `columns`; tokens are [place][column].
   template <class T, Config C = defaultConfig>
   Matrix<T, C> columns(std::span<const Index> tokens, std::size_t columns) const {
     if (columns == 0 || tokens.empty() || tokens.size() % columns != 0)
-      fail("an embedding of %zu tokens in %zu columns", tokens.size(), columns);
+      fail("embedding: %zu tokens cannot be split into %zu columns", tokens.size(), columns);
+    return record<T, C>(tokens, columns, 1);
+  }
+  /// One column for each token, the same tokens `times` over: the positions of several samples.
+  template <class T, Config C = defaultConfig>
+  Matrix<T, C> repeated(std::span<const Index> tokens, std::size_t times) const {
+    if (tokens.empty() || times == 0) fail("embedding: no tokens");
+    return record<T, C>(tokens, tokens.size() * times, times);
+  }
+
+ private:
+  template <class T, Config C>
+  Matrix<T, C> record(std::span<const Index> tokens, std::size_t columns, std::size_t times) const {
     for (const Index token : tokens)
       if (token >= table.rows && token != noToken)
-        fail("token %u is not in an embedding of %u", token, table.rows);
-    const std::size_t places = tokens.size() / columns;
+        fail("embedding: token %u is out of range for a table of %u rows", token, table.rows);
+    const std::size_t places = times * tokens.size() / columns;
     const Block operands[] = {table.block()};
     const Index own[] = {table.columns, static_cast<Index>(columns), static_cast<Index>(places), table.id};
-    return {recordLayer<ops::EmbeddingLayer, T, C>(operands, own, tokens, places * table.columns * columns),
+    return {recordLayer<ops::EmbeddingLayer, T, C>(operands, own, tokens, places * table.columns * columns,
+                                                   times),
             places * table.columns, columns};
   }
 };

@@ -1,10 +1,12 @@
 // Layer normalisation of every column: (x - mean) / sqrt(variance + epsilon) * gain + bias. The variance is biased and
-// taken in a second pass, so that a large mean does not eat its digits. Mean and 1 / sqrt are kept behind the results.
+// taken in a second pass, so that a large mean does not eat its digits; the mean is taken of the differences to the first
+// row, so that equal numbers have exactly that mean. Mean and 1 / sqrt are kept behind the results.
 #pragma once
 
 #include <cmath>
 
-#include "parameters.hpp"
+#include "matrix.hpp"
+#include "parameter_layout.hpp"
 #include "row_sums.hpp"
 
 namespace burtorch {
@@ -28,8 +30,10 @@ struct LayerNormLayer : LayerOp {
     T *means = results + rows * columns, *scales = means + columns;
     const Pack share(T{1} / static_cast<PlainOf<T>>(rows));
     for (std::size_t c = 0; c < columns; c += nn::laneCount<T>) {
-      const Pack mean =
-          sumOver<T>(rows, [&](std::size_t r) { return nn::loadPack(x + r * columns + c); }) * share;
+      const Pack top = nn::loadPack(x + c);
+      const Pack mean = top + sumOver<T>(rows, [&](std::size_t r) {
+                                return nn::loadPack(x + r * columns + c) - top;
+                              }) * share;
       const Pack variance = sumOver<T>(rows,
                                        [&](std::size_t r) {
                                          const Pack d = nn::loadPack(x + r * columns + c) - mean;
@@ -79,13 +83,13 @@ struct LayerNormLayer : LayerOp {
       else
         return pack.lanes;
     };
-    nn::rowSums<T>(layer.operandGradient(1), rows, columns, !layer.takeFresh(layer.own()[2]),
+    nn::rowSums<T>(layer.operandGradient(1), rows, columns, !layer.isFirstWrite(1, layer.own()[2]),
                    [&](std::size_t r, std::size_t c) {
                      const Pack normal = (nn::loadPack(x + r * columns + c) - nn::loadPack(means + c)) *
                                          nn::loadPack(scales + c);
                      return lanes(nn::loadPack(g + r * columns + c) * normal);
                    });
-    nn::rowSums<T>(layer.operandGradient(2), rows, columns, !layer.takeFresh(layer.own()[3]),
+    nn::rowSums<T>(layer.operandGradient(2), rows, columns, !layer.isFirstWrite(2, layer.own()[3]),
                    [&](std::size_t r, std::size_t c) { return nn::load(g + r * columns + c); });
   }
 
@@ -118,10 +122,9 @@ struct LayerNorm {
   Parameter gain, bias;
   double epsilon = 1e-5;
 
-  template <class T, Config C>
-  LayerNorm(Parameters<T, C>& parameters, const std::string& name, std::size_t width)
-      : gain(parameters.add(name + ".weight", ParameterRole::gain, width)),
-        bias(parameters.add(name + ".bias", ParameterRole::bias, width)) {}
+  LayerNorm(ParameterLayout& layout, const std::string& name, std::size_t width)
+      : gain(layout.add(name + ".weight", ParameterRole::gain, width, 1, FirstNumbers::constant(1))),
+        bias(layout.add(name + ".bias", ParameterRole::bias, width)) {}
 
   template <class T, Config C> Matrix<T, C> operator()(const Matrix<T, C>& x) const {
     if (x.rows() != gain.rows) fail("a layer norm of %u rows is given %zu", gain.rows, x.rows());

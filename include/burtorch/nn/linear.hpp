@@ -4,7 +4,8 @@
 
 #include <span>
 
-#include "parameters.hpp"
+#include "matrix.hpp"
+#include "parameter_layout.hpp"
 #include "row_sums.hpp"
 #include "vector_product.hpp"
 
@@ -67,9 +68,9 @@ template <class Outputs = std::size_t, class Inputs = std::size_t> struct Linear
   template <class T> static void slope(const Layer<T>& layer) {
     const Shape shape(layer);
     const T* gy = layer.resultGradients();
-    const bool isAdded = !layer.takeFresh(shape.weightId);
-    if (shape.firstInput == 2) {
-      const bool isBiasAdded = !layer.takeFresh(shape.biasId);
+    const bool wantsWeight = layer.wants(0), isAdded = wantsWeight && !layer.isFirstWrite(0, shape.weightId);
+    if (shape.firstInput == 2 && layer.wants(1)) {
+      const bool isBiasAdded = !layer.isFirstWrite(1, shape.biasId);
       T* gb = layer.operandGradient(1);
       if (shape.columns == 1)
         for (std::size_t o = 0; o < shape.outputs; ++o) gb[o] = isBiasAdded ? gb[o] + gy[o] : gy[o];
@@ -83,11 +84,14 @@ template <class Outputs = std::size_t, class Inputs = std::size_t> struct Linear
       const T* w = layer.operand(0) + offset;
       T* gw = layer.operandGradient(0) + offset;
       const T* x = layer.operand(k);
-      T* gx = layer.operandGradient(k);
+      T* gx = layer.wants(k) ? layer.operandGradient(k) : nullptr;
       if (shape.columns == 1) {
-        nn::vectorProductSlope<T>({w, shape.inputs}, x, gy, gx, {gw, shape.inputs}, shape.outputs, inputs,
-                                  isAdded);
-      } else {
+        nn::vectorProductSlope<T>({w, shape.inputs}, x, gy, gx, {wantsWeight ? gw : nullptr, shape.inputs},
+                                  shape.outputs, inputs, isAdded);
+        offset += inputs;
+        continue;
+      }
+      if (wantsWeight)
         nn::OuterProduct<T, Outputs, Inputs>{{gw, shape.inputs},
                                              {gy, shape.columns},
                                              {x, shape.columns},
@@ -96,6 +100,7 @@ template <class Outputs = std::size_t, class Inputs = std::size_t> struct Linear
                                              shape.columns,
                                              isAdded}
             .run();
+      if (gx != nullptr)
         nn::Product<T, Inputs, Outputs>{.w = w,
                                         .outputStride = 1,
                                         .inputStride = shape.inputs,
@@ -106,7 +111,6 @@ template <class Outputs = std::size_t, class Inputs = std::size_t> struct Linear
                                         .columns = shape.columns,
                                         .isAdded = true}
             .run();
-      }
       offset += inputs;
     }
   }
@@ -120,14 +124,14 @@ template <class Inputs = std::size_t, class Outputs = std::size_t> struct BasicL
   Parameter weight, bias;
   static constexpr bool isFixed = !std::is_same_v<Inputs, std::size_t>;
 
-  template <class T, Config C>
-  BasicLinear(Parameters<T, C>& parameters, const std::string& name, bool hasBias = true)
-      : BasicLinear(parameters, name, Inputs::value, Outputs::value, hasBias) {}
-  template <class T, Config C>
-  BasicLinear(Parameters<T, C>& parameters, const std::string& name, std::size_t inputs, std::size_t outputs,
+  BasicLinear(ParameterLayout& layout, const std::string& name, bool hasBias = true) requires(isFixed)
+      : BasicLinear(layout, name, Inputs::value, Outputs::value, hasBias) {}
+  BasicLinear(ParameterLayout& layout, const std::string& name, std::size_t inputs, std::size_t outputs,
               bool hasBias = true)
-      : weight(parameters.add(name + ".weight", ParameterRole::weight, outputs, inputs)) {
-    if (hasBias) bias = parameters.add(name + ".bias", ParameterRole::bias, outputs);
+      : weight(layout.add(name + ".weight", ParameterRole::weight, outputs, inputs,
+                          FirstNumbers::likeLinear(inputs))) {
+    if (hasBias)
+      bias = layout.add(name + ".bias", ParameterRole::bias, outputs, 1, FirstNumbers::likeLinear(inputs));
     checkShape();
   }
   BasicLinear(const Parameter& w, const Parameter& b = {}) : weight(w), bias(b) { checkShape(); }

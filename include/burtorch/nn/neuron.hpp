@@ -14,7 +14,7 @@ template <class T, Config C = defaultConfig> class Neuron {
   /// at 0.
   Neuron(std::size_t inputs, Activation activation, Rng& rng)
       : weights_(currentTape<T, C>().leaves(inputs)), bias_(T{0}), activation_(activation) {
-    fillByFanIn(weights_.values(), inputs, gainOf(activation), rng);
+    fill(weights_.values(), FirstNumbers::byFanIn(inputs, gainOf(activation)), rng);
   }
 
   Range<T, C> weights() const { return weights_; }

@@ -1,6 +1,6 @@
 // Products of matrices, the heart of every layer: three kernels that work in tiles of vector registers.
 //
-// Matrices are feature-major (view/matrix.hpp), so a product and the gradient of its input are one kernel: take a weight,
+// Matrices are feature-major (matrix.hpp), so a product and the gradient of its input are one kernel: take a weight,
 // multiply a vector of columns. It reads the weights in either direction; nothing is transposed. The gradient of the
 // weights is a sum over columns; there one factor is transposed, a chunk at a time, and the sum stays in registers.
 // Tiles have 12 accumulators: enough to hide the latency of a multiply-add (4 to 5 cycles, two per cycle), and few enough

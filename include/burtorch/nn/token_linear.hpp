@@ -55,8 +55,8 @@ struct TokenLinearLayer : LayerOp {
   template <class T> static void slope(const Layer<T>& layer) {
     const Shape s(layer);
     T* table = layer.operandGradient(0);
-    if (layer.takeFresh(s.tableId)) std::fill_n(table, layer.operandSize(0), T{0});
-    const bool isAdded = !layer.takeFresh(s.weightId), isBiasAdded = !layer.takeFresh(s.biasId);
+    if (layer.isFirstWrite(0, s.tableId)) std::fill_n(table, layer.operandSize(0), T{0});
+    const bool isAdded = !layer.isFirstWrite(1, s.weightId), isBiasAdded = !layer.isFirstWrite(2, s.biasId);
     const T* g = layer.resultGradients();
     T* products = layer.resultGradients() + s.outputs * s.columns;
     for (std::size_t first = 0; first < s.outputs; first += blockSize) {

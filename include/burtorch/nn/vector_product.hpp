@@ -39,12 +39,12 @@ void vectorProduct(Rows<const T> w, const T* x, const T* bias, T* y, Outputs out
   for (; o < outputs; ++o) rows.template operator()<1>(o);
 }
 
-/// gx[i] += sum over o of gy[o] w[o][i], and gw[o][i] = gy[o] x[i] or added to.
+/// gx[i] += sum over o of gy[o] w[o][i], and gw[o][i] = gy[o] x[i] or added to. What is null is not wanted.
 template <class T, class Outputs, class Inputs>
 void vectorProductSlope(Rows<const T> w, const T* x, const T* gy, T* gx, Rows<T> gw, Outputs outputs,
                         Inputs inputs, bool isAdded) {
   constexpr std::size_t lanes = laneCount<T>;
-  const auto rows = [&]<std::size_t count, bool adds>(std::size_t o) {
+  const auto rows = [&]<std::size_t count, bool adds, bool wantsX, bool wantsW>(std::size_t o) {
     const T* row = w.at + o * w.stride;
     T* to = gw.at + o * gw.stride;
     Lanes<T> g[count];
@@ -52,30 +52,35 @@ void vectorProductSlope(Rows<const T> w, const T* x, const T* gy, T* gx, Rows<T>
     std::size_t i = 0;
     for (; i + lanes <= inputs; i += lanes) {
       const Lanes<T> in = load(x + i);
-      Lanes<T> sum = load(gx + i);
+      Lanes<T> sum = wantsX ? load(gx + i) : in;
       unroll<count>([&]<std::size_t r>() BURTORCH_INLINE_LAMBDA {
-        sum = sum + g[r] * load(row + r * w.stride + i);
-        const Lanes<T> slope = g[r] * in;
-        store(to + r * gw.stride + i, adds ? Lanes<T>(load(to + r * gw.stride + i) + slope) : slope);
+        if constexpr (wantsX) sum = sum + g[r] * load(row + r * w.stride + i);
+        if constexpr (wantsW) {
+          const Lanes<T> slope = g[r] * in;
+          store(to + r * gw.stride + i, adds ? Lanes<T>(load(to + r * gw.stride + i) + slope) : slope);
+        }
       });
-      store(gx + i, sum);
+      if constexpr (wantsX) store(gx + i, sum);
     }
     for (; i < inputs; ++i)
       for (std::size_t r = 0; r < count; ++r) {
-        gx[i] = gx[i] + gy[o + r] * row[r * w.stride + i];
+        if constexpr (wantsX) gx[i] = gx[i] + gy[o + r] * row[r * w.stride + i];
         const T slope = gy[o + r] * x[i];
-        to[r * gw.stride + i] = adds ? to[r * gw.stride + i] + slope : slope;
+        if constexpr (wantsW) to[r * gw.stride + i] = adds ? to[r * gw.stride + i] + slope : slope;
       }
   };
-  const auto all = [&]<bool adds>() {
+  const auto all = [&]<bool adds, bool wantsX, bool wantsW>() {
     std::size_t o = 0;
-    for (; o + 4 <= outputs; o += 4) rows.template operator()<4, adds>(o);
-    for (; o < outputs; ++o) rows.template operator()<1, adds>(o);
+    for (; o + 4 <= outputs; o += 4) rows.template operator()<4, adds, wantsX, wantsW>(o);
+    for (; o < outputs; ++o) rows.template operator()<1, adds, wantsX, wantsW>(o);
   };
-  if (isAdded)
-    all.template operator()<true>();
-  else
-    all.template operator()<false>();
+  if (gw.at == nullptr) {
+    if (gx != nullptr) all.template operator()<false, true, false>();
+  } else if (gx == nullptr) {
+    isAdded ? all.template operator()<true, false, true>() : all.template operator()<false, false, true>();
+  } else {
+    isAdded ? all.template operator()<true, true, true>() : all.template operator()<false, true, true>();
+  }
 }
 
 }  // namespace burtorch::nn

@@ -1,8 +1,8 @@
 // What an optimiser may ask of a language model: f = the mean of f_i over samples of tokens, and its gradient.
 //
-// Samples are recorded a tile at a time on the model's tape and forgotten after their sweep, so memory is that of one tile,
+// Samples are recorded a tile at a time on the oracle's tape and forgotten after their sweep, so memory is that of one tile,
 // whatever the batch. A tile of 1 is the paper's serial oracle with the smallest memory; larger tiles use every weight for
-// several samples. Parameters and gradients are flat spans, where the tape has them.
+// several samples. Parameters and gradients are the flat spans of the store.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 
 #include "../core/backward.hpp"
 #include "../nn/embedding.hpp"
+#include "../nn/parameter_store.hpp"
 
 namespace burtorch {
 
@@ -30,11 +31,15 @@ template <class Model, TokenSamples Samples> class TokenOracle {
   using Scalar = typename Model::Scalar;
 
   /// `tile` samples are on the tape at a time; 0: what the model likes best.
-  TokenOracle(const Model& model, Samples samples, std::size_t tile = 0)
+  TokenOracle(const Model& model, ParameterStore<Scalar>& parameters, Samples samples, std::size_t tile = 0)
       : model_(model),
+        parameters_(parameters),
         samples_(std::move(samples)),
         tile_(tile > 0 ? tile : model.bestTile()),
-        fresh_((model.parameters().blocks().size() + 63) / 64) {
+        tape_(parameters) {
+    if (parameters.size() != model.layout().size())
+      fail("TokenOracle: the model has %zu parameters, the store %zu", model.layout().size(),
+           parameters.size());
     const std::size_t columns = model.columnsFor(tile_);
     tokens_.resize(model.tokenCount(columns));
     targets_.resize(columns);
@@ -45,30 +50,21 @@ template <class Model, TokenSamples Samples> class TokenOracle {
   /// How many samples there are.
   std::size_t size() const { return samples_.size(); }
   std::size_t tile() const { return tile_; }
-  std::span<Scalar> parameters() const { return model_.parameters().values(); }
+  std::span<Scalar> parameters() const { return parameters_.values(); }
   /// Where `gradient` leaves its result.
-  std::span<Scalar> gradients() const { return model_.parameters().gradients(); }
+  std::span<Scalar> gradients() const { return parameters_.gradients(); }
 
   /// The mean loss over samples.
   double value(std::span<const std::size_t> batch) {
+    requireSamples(batch);
     return overTiles(batch, [](const auto&, double) {});
   }
   /// The mean loss over samples, and its gradient: whatever `gradients` held before is gone.
   double gradient(std::span<const std::size_t> batch) {
-    const std::span<const Parameter> blocks = model_.parameters().blocks();
-    for (std::size_t i = 0; i < fresh_.size(); ++i) fresh_[i] = ~std::uint64_t{0};
-    model_.parameters().tape().setFresh(fresh_.data());
-    bool isFirst = true;
-    const double loss = overTiles(batch, [&](const auto& root, double share) {
-      backward(root, static_cast<Scalar>(share));
-      if (!isFirst) return;
-      isFirst = false;
-      for (const Parameter& block : blocks)  // what no layer reached
-        if ((fresh_[block.id / 64] >> (block.id % 64) & 1) != 0)
-          std::ranges::fill(model_.parameters().gradients(block), Scalar{0});
-      model_.parameters().tape().setFresh(nullptr);
-    });
-    return loss;
+    requireSamples(batch);
+    parameters_.zeroGrad();
+    return overTiles(batch,
+                     [](const auto& root, double share) { backward(root, static_cast<Scalar>(share)); });
   }
   /// f_i and its gradient into a span of the caller's.
   double gradient(std::size_t sample, std::span<Scalar> into) {
@@ -76,7 +72,7 @@ template <class Model, TokenSamples Samples> class TokenOracle {
   }
   double gradient(std::span<const std::size_t> batch, std::span<Scalar> into) {
     if (into.size() != gradients().size())
-      fail("a gradient of %zu numbers goes into a span of %zu", gradients().size(), into.size());
+      fail("TokenOracle: expected room for %zu gradients, got %zu", gradients().size(), into.size());
     const double loss = gradient(batch);
     std::ranges::copy(gradients(), into.begin());
     return loss;
@@ -84,39 +80,43 @@ template <class Model, TokenSamples Samples> class TokenOracle {
 
   /// After a loss that is not finite: a sentence that names the first node, in the order of recording, that is not.
   std::string describeFirstBad(std::span<const std::size_t> batch) {
-    const auto& parameters = model_.parameters();
-    for (const Parameter& block : parameters.blocks())
+    for (const Parameter& block : model_.layout().blocks())
       for (std::size_t i = 0; i < block.size(); ++i)
-        if (!ScalarTraits<Scalar>::isFinite(parameters.values(block)[i]))
-          return "number " + std::to_string(i) + " of parameter " + parameters.name(block) + " is not finite";
+        if (!ScalarTraits<Scalar>::isFinite(parameters_.values(block)[i]))
+          return "number " + std::to_string(i) + " of parameter " + model_.layout().name(block) +
+                 " is not finite";
+    requireSamples(batch);
     std::string found;
     overTiles(batch, [&](const auto& root, double share) {
-      const auto& tape = parameters.tape();
       const auto describe = [&](std::span<const Scalar> numbers, const char* what) {
-        for (std::size_t i = parameters.size(); i < numbers.size() && found.empty(); ++i)
+        for (std::size_t i = 0; i < numbers.size() && found.empty(); ++i)
           if (!ScalarTraits<Scalar>::isFinite(numbers[i]))
             found = std::string("the ") + what + " of node " + std::to_string(i) + ", of a " +
-                    std::string(tape.opOf(static_cast<Index>(i)).name) + ", is the first that is not finite";
+                    std::string(tape_.opOf(static_cast<Index>(i)).name) + ", is the first that is not finite";
       };
-      describe(tape.values(), "value");
+      describe(tape_.values(), "value");
       if (!found.empty()) return;
       backward(root, static_cast<Scalar>(share));
-      describe(tape.gradients(), "gradient");
+      describe(tape_.gradients(), "gradient");
     });
     return found.empty() ? "every node is finite: the sum of their squares is not" : found;
   }
 
  private:
-  /// Calls `visit(root, share)` for every tile, while it is on the tape. Answers the mean loss.
+  void requireSamples(std::span<const std::size_t> batch) const {
+    if (batch.empty()) fail("TokenOracle: the mean over an empty batch");
+    for (const std::size_t sample : batch)
+      if (sample >= samples_.size())
+        fail("TokenOracle: sample %zu is out of range for %zu samples", sample, samples_.size());
+  }
+  /// Calls `visit(root, share)` for every tile, while it is on the tape. Returns the mean loss.
   template <class Visit> double overTiles(std::span<const std::size_t> batch, Visit visit) {
-    if (batch.empty()) fail("an oracle is asked for the mean over no samples");
-    auto& tape = model_.parameters().tape();
-    const CurrentTape here(tape);
+    const CurrentTape here(tape_);
     double sum = 0;
     for (std::size_t first = 0; first < batch.size(); first += tile_) {
       const std::size_t count = std::min(tile_, batch.size() - first), columns = model_.columnsFor(count);
       place(batch.subspan(first, count), columns);
-      const SampleScope scope(tape);
+      const SampleScope scope(tape_);
       const auto root = model_.loss(std::span<const Index>(tokens_).first(model_.tokenCount(columns)),
                                     std::span<const Index>(targets_).first(columns));
       const double share = static_cast<double>(count) / static_cast<double>(batch.size());
@@ -129,8 +129,6 @@ template <class Model, TokenSamples Samples> class TokenOracle {
     std::ranges::fill(tokens_, noToken);
     std::ranges::fill(targets_, noToken);
     for (std::size_t slot = 0; slot < batch.size(); ++slot) {
-      if (batch[slot] >= samples_.size())
-        fail("sample %zu is asked for, there are %zu", batch[slot], samples_.size());
       samples_.read(batch[slot], sampleTokens_, sampleTargets_);
       for (std::size_t i = 0; i < sampleTokens_.size(); ++i)
         tokens_[model_.tokenAt(slot, i, columns)] = sampleTokens_[i];
@@ -140,9 +138,10 @@ template <class Model, TokenSamples Samples> class TokenOracle {
   }
 
   const Model& model_;
+  ParameterStore<Scalar>& parameters_;
   Samples samples_;
   std::size_t tile_;
-  std::vector<std::uint64_t> fresh_;
+  Tape<Scalar, Model::tapeConfig> tape_;
   std::vector<Index> tokens_, targets_, sampleTokens_, sampleTargets_;
 };
 

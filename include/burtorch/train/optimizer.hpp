@@ -70,6 +70,16 @@ template <std::floating_point T, class Rule = AnyRule> class Optimizer {
     std::sort(exempt_.begin(), exempt_.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
   }
 
+  /// Every block of the layout that is not meant to decay: biases and gains.
+  template <class Layout>
+  requires requires(const Layout& layout) { layout.blocks(); }
+  void exemptFromDecay(const Layout& layout) {
+    std::vector<ParameterBlock> exempt;
+    for (const auto& block : layout.blocks())
+      if (!block.decays()) exempt.push_back({block.first, block.size()});
+    exemptFromDecay(std::span<const ParameterBlock>(exempt));
+  }
+
   /// Moves the values once. They, the gradients and the memory must not overlap.
   void step(std::span<T> values, std::span<const T> gradients) {
     step(values, gradients, visit(rule_, [](const auto& rule) { return rule.learningRate; }));

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "../view/matrix.hpp"
+#include "../nn/matrix.hpp"
 #include "heat_map_figure.hpp"
 #include "python_script.hpp"
 

@@ -1,5 +1,5 @@
 // A block of nodes as a matrix, and layers on the tape: here one of the user's own, as core/layer.hpp shows it.
-#include <burtorch/view/matrix.hpp>
+#include <burtorch/nn/matrix.hpp>
 
 #include <gtest/gtest.h>
 

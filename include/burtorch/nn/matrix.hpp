@@ -53,26 +53,28 @@ template <class T, Config C = defaultConfig> class Matrix {
   Index rows_ = 0, columns_ = 0;
 };
 
-/// Puts a layer on the current tape and computes its results. `own`, then `more`, are words for its rules to read.
+/// Puts a layer on the current tape and computes its results. `own`, then `more` (`times` over), are words for its rules
+/// to read.
 template <class Op, class T, Config C = defaultConfig>
 Handle<C> recordLayer(std::span<const Block> operands, std::span<const Index> own,
-                      std::span<const Index> more, std::size_t results) {
-  const std::size_t words = 1 + 2 * operands.size() + own.size() + more.size();
+                      std::span<const Index> more, std::size_t results, std::size_t times = 1) {
+  const std::size_t words = 1 + 2 * operands.size() + own.size() + times * more.size();
   Tape<T, C>& tape = Tape<T, C>::withRoom({results, 1, words});
   const Opcode op = opcodeOn<Op>(tape);
   Index* word = tape.nextWord();
   const auto at = static_cast<Index>(word - tape.words());
   *word++ = static_cast<Index>(operands.size());
   for (const Block& block : operands) {
-    *word++ = block.first;
+    *word++ = tape.operandWord(block, Op::name);
     *word++ = block.count;
   }
   for (const Index w : own) *word++ = w;
-  for (const Index w : more) *word++ = w;
+  for (std::size_t i = 0; i < times; ++i)
+    for (const Index w : more) *word++ = w;
   tape.commitWords(words);
   const auto first = static_cast<Index>(tape.size());
   T* values = tape.appendBlock(op, at, results);
-  Op::value(Layer<T>{tape.frame().values, nullptr, tape.words() + at, first}, values);
+  Op::value(Layer<T>{tape.frame(), tape.words() + at, first}, values);
   return tape.handleOf(first);
 }
 template <class Op, class T, Config C = defaultConfig>
