@@ -45,7 +45,7 @@ TYPED_TEST(EmbeddingTest, PutsRowsIntoColumnsAtEveryEdge) {
 
 TYPED_TEST(EmbeddingTest, TakesColumnsThatFillNoVectors) {
   for (const std::size_t width : {1u, 5u, 8u, 24u})
-    for (const std::size_t columns : {3u, 5u, 7u, 9u, 13u}) expectTwin<TypeParam>(width, columns, 1);
+    for (const std::size_t columns : manyColumns()) expectTwin<TypeParam>(width, columns, 1);
 }
 
 TYPED_TEST(EmbeddingTest, TokensOfOneColumnStandOneBelowTheOther) {

@@ -75,18 +75,18 @@ TEST_F(MatrixTest, KnowsItsBlock) {
 
 TEST_F(MatrixTest, RefusesARangeOfAnotherSize) {
   EXPECT_EQ(sentenceOf([&] { Matrix<double>(range, 2, 2); }),
-            "a range of 6 nodes with stride 1 is not a matrix of 2 x 2");
+            "a range of 6 nodes with stride 1 is not a Matrix of 2 x 2");
 }
 TEST_F(MatrixTest, RefusesARangeThatIsNotContiguous) {
   EXPECT_EQ(sentenceOf([&] { Matrix<double>(range.every(0, 2, 3), 1, 2); }),
-            "a range of 2 nodes with stride 3 is not a matrix of 1 x 2");
+            "a range of 2 nodes with stride 3 is not a Matrix of 1 x 2");
 }
 TEST_F(MatrixTest, RefusesElementsOutside) {
-  EXPECT_EQ(sentenceOf([&] { x(2, 0); }), "element (2, 0) of a matrix of 2 x 3 is asked for");
-  EXPECT_EQ(sentenceOf([&] { x(0, 3); }), "element (0, 3) of a matrix of 2 x 3 is asked for");
+  EXPECT_EQ(sentenceOf([&] { x(2, 0); }), "element (2, 0) is out of range for a Matrix of 2 x 3");
+  EXPECT_EQ(sentenceOf([&] { x(0, 3); }), "element (0, 3) is out of range for a Matrix of 2 x 3");
 }
 TEST_F(MatrixTest, RefusesRowsOutside) {
-  EXPECT_EQ(sentenceOf([&] { x.rowsFrom(1, 2); }), "rows 1 to 3 of a matrix of 2 are asked for");
+  EXPECT_EQ(sentenceOf([&] { x.rowsFrom(1, 2); }), "rows 1 to 3 are out of range for a Matrix of 2 rows");
 }
 
 // ---- A layer of the user's own ----

@@ -13,7 +13,7 @@ TYPED_TEST_SUITE(ProductTest, Scalars);
 constexpr std::size_t edges[] = {1, 2, 3, 4, 5, 6, 7, 11, 12, 13, 24, 65};
 template <class T> std::vector<std::size_t> columnCounts() {
   constexpr std::size_t lanes = laneCount<T>;
-  return {lanes, 2 * lanes, 3 * lanes, 8 * lanes, 9 * lanes, 136};
+  return {1, 3, lanes, lanes + 1, 3 * lanes, 9 * lanes, 137};
 }
 
 enum class Start { zero, bias, held };
@@ -69,6 +69,20 @@ TYPED_TEST(ProductTest, TakesEveryNumberOfOutputs) {
       expectProduct<TypeParam>(outputs, 5, vectors * laneCount<TypeParam>, Start::held, false);
 }
 
+TYPED_TEST(ProductTest, TakesEveryNumberOfColumns) {
+  for (std::size_t columns = 1; columns <= 40; ++columns) {
+    expectProduct<TypeParam>(7, 5, columns, Start::held, false);
+    expectProduct<TypeParam>(14, 3, columns, Start::bias, true);
+  }
+}
+
+// Longer than one part of a sum.
+TYPED_TEST(ProductTest, TakesManyInputs) {
+  for (const std::size_t inputs : {511u, 512u, 513u, 1600u})
+    for (const Start start : {Start::zero, Start::bias, Start::held})
+      for (const bool inColumns : {false, true}) expectProduct<TypeParam>(7, inputs, 11, start, inColumns);
+}
+
 TYPED_TEST(ProductTest, WithoutInputsTheStartIsLeft) {
   GuardedMatrix<TypeParam> b(1, 3, 0, false, 3), y(3, 8, 5, true, 4);
   Product<TypeParam>{b.at(), 0, 1, {b.at(), 0}, {y.at(), y.stride()}, 3, 0, 8, b.at()}.run();
@@ -103,6 +117,10 @@ template <class T> void expectOuterProducts(bool isAdded) {
 }
 TYPED_TEST(ProductTest, OuterProductIsStored) { expectOuterProducts<TypeParam>(false); }
 TYPED_TEST(ProductTest, OuterProductIsAdded) { expectOuterProducts<TypeParam>(true); }
+
+TYPED_TEST(ProductTest, OuterProductOverEveryNumberOfColumns) {
+  for (std::size_t columns = 1; columns <= 70; ++columns) expectOuterProduct<TypeParam>(5, 13, columns, true);
+}
 
 TYPED_TEST(ProductTest, OuterProductOfEveryHeight) {
   for (std::size_t rows = 1; rows <= 40; ++rows)

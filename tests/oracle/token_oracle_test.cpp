@@ -107,7 +107,8 @@ TEST(TokenOracle, NamesTheFirstNodeThatIsNotFinite) {
   TokenOracle oracle(e.gpt, e.parameters, Samples{}, 4);
   EXPECT_NE(oracle.describeFirstBad(everySample()).find("every node is finite"), std::string::npos);
   const Parameter& table = e.gpt.layout().blocks()[0];
-  for (double& x : e.parameters.values(table)) x = 1e308;  // finite, but their sum is not
+  double sign = 1e308;
+  for (double& x : e.parameters.values(table)) x = sign *= -1;  // finite, but their difference is not
   const std::string sentence = oracle.describeFirstBad(everySample());
   EXPECT_NE(sentence.find("of a layerNorm"), std::string::npos) << sentence;
   e.parameters.values(table)[3] = std::nan("");

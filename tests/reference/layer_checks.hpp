@@ -17,6 +17,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,10 +29,16 @@ namespace burtorch {
 /// Numbers of rows that meet every edge of the tiles.
 inline constexpr std::size_t tileEdges[] = {1, 2, 3, 4, 5, 6, 7, 11, 12, 13, 24, 65};
 
-/// One column and whole vectors of them, up to more than are summed at a time.
+/// One column, whole vectors of them, and numbers that fill none, up to more than are summed at a time.
 template <class T> std::vector<std::size_t> columnCounts() {
   constexpr std::size_t lanes = nn::laneCount<T>;
-  return {1, lanes, 2 * lanes, 3 * lanes, 8 * lanes, 9 * lanes, 136};
+  return {1, 3, lanes, lanes + 2, 3 * lanes, 9 * lanes, 137};
+}
+/// Every number of columns up to more than two vectors of any machine have: for a few shapes.
+inline std::vector<std::size_t> manyColumns() {
+  std::vector<std::size_t> counts(17);
+  std::iota(counts.begin(), counts.end(), std::size_t{1});
+  return counts;
 }
 
 inline void randomise(Rng& rng, float& x) { x = 2 * rng.uniform<float>() - 1; }

@@ -63,13 +63,13 @@ Outputs<T> layerNorm(const Parameter& gain, const Parameter& bias, double epsilo
   return y;
 }
 
-/// Causal attention. Columns that only fill a sample up to `padded` are left out of the outputs.
+/// Causal attention over samples of `positions` columns.
 template <class T>
 Outputs<T> attention(const Matrix<T>& q, const Matrix<T>& k, const Matrix<T>& v, std::size_t heads,
-                     std::size_t positions, std::size_t padded) {
+                     std::size_t positions) {
   const std::size_t size = q.rows() / heads;
-  Outputs<T> y;
-  for (std::size_t sample = 0; sample < q.columns(); sample += padded)
+  Outputs<T> y(q.size());
+  for (std::size_t sample = 0; sample < q.columns(); sample += positions)
     for (std::size_t row = 0; row < q.rows(); row += size)
       for (std::size_t t = sample; t < sample + positions; ++t) {
         const auto query = q.rowsFrom(row, size).column(t);
@@ -79,20 +79,8 @@ Outputs<T> attention(const Matrix<T>& q, const Matrix<T>& k, const Matrix<T>& v,
                            std::sqrt(static_cast<double>(size)));
         const auto weights = softmax(scores);
         for (std::size_t d = row; d < row + size; ++d)
-          y.push_back(innerProduct(weights, v.row(d).subrange(sample, t - sample + 1)));
+          y[d * q.columns() + t] = innerProduct(weights, v.row(d).subrange(sample, t - sample + 1));
       }
-  return y;
-}
-
-/// The elements of a matrix in the order of the outputs of `attention`.
-template <class T>
-Outputs<T> attended(const Matrix<T>& x, std::size_t heads, std::size_t positions, std::size_t padded) {
-  const std::size_t size = x.rows() / heads;
-  Outputs<T> y;
-  for (std::size_t sample = 0; sample < x.columns(); sample += padded)
-    for (std::size_t row = 0; row < x.rows(); row += size)
-      for (std::size_t t = sample; t < sample + positions; ++t)
-        for (std::size_t d = row; d < row + size; ++d) y.push_back(x(d, t));
   return y;
 }
 

@@ -52,23 +52,19 @@ AttentionWeights<T> attentionWeights(const Gpt<T, C>& gpt, ParameterStore<T>& pa
   if (seen == 0) fail("attentionWeights: cannot look at an empty text; pass at least one token");
   Tape<T, C> tape(parameters);
   const CurrentTape here(tape);
-  std::vector<Index> columns(gpt.columnsFor(1), noToken);
-  std::copy(tokens.end() - static_cast<std::ptrdiff_t>(seen), tokens.end(), columns.begin());
-  gpt.logits(columns);
+  gpt.logits(tokens.last(seen), seen);
 
   AttentionWeights<T> result(config.layers, config.heads, seen);
   const Opcode attention = opcodeOn<ops::AttentionLayer>(tape);
-  // Behind the results of a layer: [head][key][query], queries filled up to whole vectors.
-  const std::size_t padded = nn::paddedTo<T>(config.context), results = config.width * columns.size();
   std::size_t layer = 0;
   for (std::size_t i = 0; i < tape.used().instructions; ++i) {
-    if (tape.instruction(i).op() != attention) continue;
-    const std::size_t first = tape.at(i).last + 1 - tape.outputCount(i);
-    const std::span<const T> weights = std::span<const T>(tape.values()).subspan(first + results);
+    const Instruction code = tape.instruction(i);
+    if (code.op() != attention) continue;
+    const Layer<T> kept{tape.frame(), tape.words() + code.a(), tape.at(i).last + 1 - code.b()};
     for (std::size_t head = 0; head < config.heads; ++head)
       for (std::size_t query = 0; query < seen; ++query)
         for (std::size_t key = 0; key < seen; ++key)
-          result(layer, head, query, key) = weights[(head * config.context + key) * padded + query];
+          result(layer, head, query, key) = ops::AttentionLayer::weightOf(kept, 0, head, query, key);
     ++layer;
   }
   return result;

@@ -38,9 +38,8 @@ template <class T, Config C = defaultConfig> class CharMlp {
   const CharMlpConfig& config() const { return config_; }
   const ParameterLayout& layout() const { return layout_; }
 
-  /// How many columns `samples` samples take: one alone takes one, more fill whole vectors.
-  static std::size_t columnsFor(std::size_t samples) { return samples == 1 ? 1 : nn::paddedTo<T>(samples); }
   // What an oracle asks for: a column is a sample.
+  static std::size_t columnsFor(std::size_t samples) { return samples; }
   std::size_t tokenCount(std::size_t columns) const { return config_.context * columns; }
   std::size_t tokensPerSample() const { return config_.context; }
   std::size_t targetsPerSample() const { return 1; }
@@ -51,12 +50,11 @@ template <class T, Config C = defaultConfig> class CharMlp {
   /// More samples share more (place, token) pairs.
   std::size_t bestTile() const { return 64; }
 
-  /// The logits of the next character, [vocabulary][columns]. `tokens` are [place][column]; a column that only fills up
-  /// has noToken.
+  /// The logits of the next character, [vocabulary][columns]. `tokens` are [place][column].
   Matrix<T, C> logits(std::span<const Index> tokens, std::size_t columns) const {
-    const bool isVector = columns % nn::laneCount<T> == 0 && config_.embedding % nn::laneCount<T> == 0;
-    const Matrix<T, C> hidden = isVector ? tokenLinear<T, C>(tokens_, hidden_, tokens, columns)
-                                         : hidden_(tokens_.template columns<T, C>(tokens, columns));
+    // One column shares nothing.
+    const Matrix<T, C> hidden = columns > 1 ? tokenLinear<T, C>(tokens_, hidden_, tokens, columns)
+                                            : hidden_(tokens_.template columns<T, C>(tokens, columns));
     return output_(tanh(hidden));
   }
   /// The mean cross-entropy of the columns that have a target.

@@ -52,9 +52,7 @@ void nextLogits(const Gpt<T, C>& gpt, Tape<T, C>& tape, std::span<const Index> t
   if (seen == 0) fail("cannot generate from an empty prompt; pass at least one token");
   const CurrentTape here(tape);
   const SampleScope scope(tape);
-  std::vector<Index> columns(gpt.columnsFor(1), noToken);
-  std::copy(tokens.end() - static_cast<std::ptrdiff_t>(seen), tokens.end(), columns.begin());
-  const auto all = gpt.logits(columns);
+  const auto all = gpt.logits(tokens.last(seen), seen);
   for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = all(i, seen - 1).dataCopy();
 }
 /// A char MLP sees token 0 before a word begins.

@@ -47,38 +47,39 @@ template <class T, Config C = defaultConfig> class Gpt {
       blocks_.emplace_back(layout_, "blocks." + std::to_string(i) + ".", config);
     if (config.hasFinalNorm) finalNorm_.emplace_back(layout_, "ln_f", config.width);
     head_.emplace_back(layout_, "head", config.width, config.vocabulary);
-    places_.assign(columnsPerSample(), noToken);
-    std::iota(places_.begin(), places_.begin() + static_cast<std::ptrdiff_t>(config.context), Index{0});
+    places_.resize(config.context);
+    std::iota(places_.begin(), places_.end(), Index{0});
   }
 
   const GptConfig& config() const { return config_; }
   const ParameterLayout& layout() const { return layout_; }
 
-  /// How many columns one sample takes: its positions, filled up to whole vectors.
-  std::size_t columnsPerSample() const { return nn::paddedTo<T>(config_.context); }
   // What an oracle asks for: a column is a position of a sample.
-  std::size_t columnsFor(std::size_t samples) const { return samples * columnsPerSample(); }
+  std::size_t columnsFor(std::size_t samples) const { return samples * config_.context; }
   std::size_t tokenCount(std::size_t columns) const { return columns; }
   std::size_t tokensPerSample() const { return config_.context; }
   std::size_t targetsPerSample() const { return config_.context; }
   std::size_t tokenAt(std::size_t sample, std::size_t place, std::size_t /*columns*/) const {
-    return sample * columnsPerSample() + place;
+    return sample * config_.context + place;
   }
   std::size_t targetAt(std::size_t sample, std::size_t place) const {
-    return sample * columnsPerSample() + place;
+    return sample * config_.context + place;
   }
   /// As many samples as use a weight some 32 times while it is in a register.
-  std::size_t bestTile() const { return std::max<std::size_t>(1, 32 / columnsPerSample()); }
+  std::size_t bestTile() const { return std::max<std::size_t>(1, 32 / config_.context); }
 
-  /// The logits of every position, [vocabulary][columns]. `tokens` has one entry for each column, noToken where a sample
-  /// is filled up.
-  Matrix<T, C> logits(std::span<const Index> tokens) const {
-    const std::size_t columns = tokens.size(), perSample = columnsPerSample();
-    if (columns == 0 || columns % perSample != 0)
-      fail("Gpt: expected a multiple of %zu tokens, got %zu", perSample, columns);
-    Matrix<T, C> x = tokens_.template columns<T, C>(tokens, columns) +
-                     positions_.template repeated<T, C>(places_, columns / perSample);
-    for (const Block& block : blocks_) x = block(x, config_);
+  /// The logits of every position, [vocabulary][columns], of samples with `positions` tokens each; 0: a whole context. A
+  /// shorter text than the context is one sample of its own length.
+  Matrix<T, C> logits(std::span<const Index> tokens, std::size_t positions = 0) const {
+    if (positions == 0) positions = config_.context;
+    if (positions > config_.context)
+      fail("Gpt: samples of %zu tokens are longer than the context, %zu", positions, config_.context);
+    if (tokens.empty() || tokens.size() % positions != 0)
+      fail("Gpt: expected a multiple of %zu tokens, got %zu", positions, tokens.size());
+    Matrix<T, C> x =
+        tokens_.template columns<T, C>(tokens, tokens.size()) +
+        positions_.template repeated<T, C>(std::span(places_).first(positions), tokens.size() / positions);
+    for (const Block& block : blocks_) x = block(x, config_, positions);
     if (!finalNorm_.empty()) x = finalNorm_[0](x);
     return head_[0](x);
   }
@@ -102,11 +103,11 @@ template <class T, Config C = defaultConfig> class Gpt {
           expand(layout, name + "mlp.fc1", config.width, config.hiddenWidth()),
           contract(layout, name + "mlp.fc2", config.hiddenWidth(), config.width) {}
 
-    Matrix<T, C> operator()(const Matrix<T, C>& x, const GptConfig& config) const {
+    Matrix<T, C> operator()(const Matrix<T, C>& x, const GptConfig& config, std::size_t positions) const {
       const Matrix<T, C> all = qkv(norm1(x));
       const std::size_t w = config.width;
       const Matrix<T, C> y = x + projection(attention(all.rowsFrom(0, w), all.rowsFrom(w, w),
-                                                      all.rowsFrom(2 * w, w), config.heads, config.context));
+                                                      all.rowsFrom(2 * w, w), config.heads, positions));
       const Matrix<T, C> hidden = expand(norm2(y));
       return y + contract(config.isGelu ? gelu(hidden) : relu(hidden));
     }
@@ -118,7 +119,7 @@ template <class T, Config C = defaultConfig> class Gpt {
   std::vector<Block> blocks_;
   std::vector<LayerNorm> finalNorm_;
   std::vector<Linear> head_;
-  std::vector<Index> places_;  // of the columns of one sample
+  std::vector<Index> places_;  // 0, 1, 2, ...
 };
 
 }  // namespace burtorch

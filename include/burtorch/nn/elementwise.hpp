@@ -9,30 +9,6 @@
 
 namespace burtorch {
 
-namespace nn {
-
-/// Calls `at(i, count)` for every vector of `size` numbers; the last may have fewer than a vector's count.
-template <class T, class At> BURTORCH_INLINE void forEachVector(std::size_t size, At at) {
-  std::size_t i = 0;
-  for (; i + laneCount<T> <= size; i += laneCount<T>) at(i, laneCount<T>);
-  if (i < size) at(i, size - i);
-}
-/// A vector of which only the first `count` numbers are there; the others are `rest`.
-template <class T> BURTORCH_INLINE LanePack<T> loadSome(const T* from, std::size_t count, T rest = T{1}) {
-  if (count == laneCount<T>) return loadPack(from);
-  T lanes[laneCount<T>];
-  for (std::size_t k = 0; k < laneCount<T>; ++k) lanes[k] = k < count ? from[k] : rest;
-  return loadPack(lanes);
-}
-template <class T> BURTORCH_INLINE void storeSome(T* to, const LanePack<T>& pack, std::size_t count) {
-  if (count == laneCount<T>) return storePack(to, pack);
-  T lanes[laneCount<T>];
-  storePack(lanes, pack);
-  for (std::size_t k = 0; k < count; ++k) to[k] = lanes[k];
-}
-
-}  // namespace nn
-
 namespace ops {
 
 /// A unary operator on every number.

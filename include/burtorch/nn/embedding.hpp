@@ -25,7 +25,7 @@ struct EmbeddingLayer : LayerOp {
     const auto rowOf = [&](Index token, std::size_t d) {
       return token == noToken ? zeros : table + token * shape.width + d;
     };
-    if (shape.columns % nn::laneCount<T> == 0)
+    if (shape.columns >= nn::laneCount<T>)
       return forEachSquare<T>(
           shape,
           [&](const Index* tokens, std::size_t d, std::size_t at) {
@@ -48,7 +48,7 @@ struct EmbeddingLayer : LayerOp {
     if (layer.isFirstWrite(0, layer.own()[3]))
       for (std::size_t i = 0; i < layer.operandSize(0); ++i) table[i] = T{0};
     const auto add = [](T& to, const T& g) { to = to + g; };
-    if (shape.columns % nn::laneCount<T> == 0)
+    if (shape.columns >= nn::laneCount<T>)
       return forEachSquare<T>(
           shape,
           [&](const Index* tokens, std::size_t d, std::size_t at) {
@@ -89,19 +89,20 @@ struct EmbeddingLayer : LayerOp {
               shape.columns);
   }
   /// Calls `square(tokens, d, where)` for as many tokens, and numbers from d on, as a vector has lanes, and
-  /// `single(token, d, where)` for what is left of the width.
+  /// `single(token, d, where)` for what is left of the width and of the columns.
   template <class T, class Square, class Single>
   BURTORCH_INLINE static void forEachSquare(const Shape& shape, Square square, Single single) {
     constexpr std::size_t lanes = nn::laneCount<T>;
     for (std::size_t place = 0; place < shape.places; ++place)
-      for (std::size_t c = 0; c < shape.columns; c += lanes) {
+      nn::forEachVector<T>(shape.columns, [&](std::size_t c, std::size_t count) BURTORCH_INLINE_LAMBDA {
         const Index* tokens = shape.tokens + place * shape.columns + c;
         const auto at = [&](std::size_t d) { return (place * shape.width + d) * shape.columns + c; };
         std::size_t d = 0;
-        for (; d + lanes <= shape.width; d += lanes) square(tokens, d, at(d));
+        if (count == lanes)
+          for (; d + lanes <= shape.width; d += lanes) square(tokens, d, at(d));
         for (; d < shape.width; ++d)
-          for (std::size_t k = 0; k < lanes; ++k) single(tokens[k], d, at(d) + k);
-      }
+          for (std::size_t k = 0; k < count; ++k) single(tokens[k], d, at(d) + k);
+      });
   }
 };
 

@@ -6,6 +6,10 @@
 
 #include "../core/pack.hpp"
 
+#if defined(__AVX__)
+#include <immintrin.h>
+#endif
+
 namespace burtorch::nn {
 
 template <class T> struct LanesOf {
@@ -38,14 +42,90 @@ template <class T> BURTORCH_INLINE Lanes<T> fill(T number) {
   else
     return LanePack<T>(number).lanes;
 }
+/// Ones for the first `count` lanes, zeros for the others.
+template <class Word> BURTORCH_INLINE const Word* partMask(std::size_t count) {
+  static constexpr std::size_t lanes = 32 / sizeof(Word);
+  static constexpr struct {
+    Word words[2 * lanes];
+  } mask = [] {
+    decltype(mask) all{};
+    for (std::size_t i = 0; i < lanes; ++i) all.words[i] = -1;
+    return all;
+  }();
+  return mask.words + (lanes - count);
+}
+
 template <class T> BURTORCH_INLINE LanePack<T> loadPack(const T* from) {
   if constexpr (laneCount<T> == 1)
     return *from;
   else
     return LanePack<T>(load(from));
 }
+template <class T> BURTORCH_INLINE Lanes<T> lanesOf(const LanePack<T>& pack) {
+  if constexpr (laneCount<T> == 1)
+    return pack;
+  else
+    return pack.lanes;
+}
 template <class T> BURTORCH_INLINE void storePack(T* to, const LanePack<T>& pack) {
   std::memcpy(to, &pack, sizeof pack);
+}
+
+/// The first `count` numbers of a vector, of which memory has no more; the other lanes are 0.
+template <class T> BURTORCH_INLINE Lanes<T> loadPart(const T* from, std::size_t count) {
+  Lanes<T> lanes = fill(T{0});
+#if defined(__AVX__)
+  if constexpr (std::is_same_v<T, float> && laneCount<T> == 8)
+    return _mm256_maskload_ps(
+        from, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(partMask<std::int32_t>(count))));
+  if constexpr (std::is_same_v<T, double> && laneCount<T> == 4)
+    return _mm256_maskload_pd(
+        from, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(partMask<std::int64_t>(count))));
+#endif
+  if constexpr (laneCount<T> == 1)
+    return *from;
+  else
+    for (std::size_t i = 0; i < count; ++i) lanes[i] = from[i];
+  return lanes;
+}
+template <class T> BURTORCH_INLINE void storePart(T* to, const Lanes<T>& lanes, std::size_t count) {
+#if defined(__AVX__)
+  if constexpr (std::is_same_v<T, float> && laneCount<T> == 8)
+    return _mm256_maskstore_ps(
+        to, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(partMask<std::int32_t>(count))), lanes);
+  if constexpr (std::is_same_v<T, double> && laneCount<T> == 4)
+    return _mm256_maskstore_pd(
+        to, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(partMask<std::int64_t>(count))), lanes);
+#endif
+  if constexpr (laneCount<T> == 1)
+    *to = lanes;
+  else
+    for (std::size_t i = 0; i < count; ++i) to[i] = lanes[i];
+}
+/// A vector, or the part of one that is left at the end of a row.
+template <class T> BURTORCH_INLINE Lanes<T> loadUpTo(const T* from, std::size_t count) {
+  return count >= laneCount<T> ? load(from) : loadPart(from, count);
+}
+template <class T> BURTORCH_INLINE void storeUpTo(T* to, const Lanes<T>& lanes, std::size_t count) {
+  count >= laneCount<T> ? store<T>(to, lanes) : storePart<T>(to, lanes, count);
+}
+
+/// Calls `at(i, count)` for every vector of `size` numbers; the last may have fewer than a vector's count.
+template <class T, class At> BURTORCH_INLINE void forEachVector(std::size_t size, At at) {
+  std::size_t i = 0;
+  for (; i + laneCount<T> <= size; i += laneCount<T>) at(i, laneCount<T>);
+  if (i < size) at(i, size - i);
+}
+/// As loadUpTo, for the rules of scalar operators; the lanes that are not there are `rest`.
+template <class T> BURTORCH_INLINE LanePack<T> loadSome(const T* from, std::size_t count, T rest = T{1}) {
+  if (count >= laneCount<T>) return loadPack(from);
+  T lanes[laneCount<T>];
+  for (std::size_t k = 0; k < laneCount<T>; ++k) lanes[k] = k < count ? from[k] : rest;
+  return loadPack(lanes);
+}
+template <class T> BURTORCH_INLINE void storeSome(T* to, const LanePack<T>& pack, std::size_t count) {
+  if (count >= laneCount<T>) return storePack(to, pack);
+  if constexpr (laneCount < T >> 1) storePart<T>(to, pack.lanes, count);
 }
 
 /// How many columns take whole vectors.

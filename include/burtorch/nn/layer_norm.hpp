@@ -29,25 +29,25 @@ struct LayerNormLayer : LayerOp {
     const T *x = layer.operand(0), *gain = layer.operand(1), *bias = layer.operand(2);
     T *means = results + rows * columns, *scales = means + columns;
     const Pack share(T{1} / static_cast<PlainOf<T>>(rows));
-    for (std::size_t c = 0; c < columns; c += nn::laneCount<T>) {
-      const Pack top = nn::loadPack(x + c);
-      const Pack mean = top + sumOver<T>(rows, [&](std::size_t r) {
-                                return nn::loadPack(x + r * columns + c) - top;
-                              }) * share;
+    nn::forEachVector<T>(columns, [&](std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
+      const auto at = [&](std::size_t r)
+                          BURTORCH_INLINE_LAMBDA { return nn::loadSome(x + r * columns + c, n); };
+      const Pack top = at(0);
+      const Pack mean =
+          top + sumOver<T>(rows, [&](std::size_t r) BURTORCH_INLINE_LAMBDA { return at(r) - top; }) * share;
       const Pack variance = sumOver<T>(rows,
-                                       [&](std::size_t r) {
-                                         const Pack d = nn::loadPack(x + r * columns + c) - mean;
+                                       [&](std::size_t r) BURTORCH_INLINE_LAMBDA {
+                                         const Pack d = at(r) - mean;
                                          return d * d;
                                        }) *
                             share;
       const Pack scale = Pack(T{1}) / sqrt(variance + Pack(T{epsilonOf(layer)}));
-      nn::storePack(means + c, mean);
-      nn::storePack(scales + c, scale);
-      for (std::size_t r = 0; r < rows; ++r) {
-        const Pack normal = (nn::loadPack(x + r * columns + c) - mean) * scale;
-        nn::storePack(results + r * columns + c, normal * Pack(gain[r]) + Pack(bias[r]));
-      }
-    }
+      nn::storeSome(means + c, mean, n);
+      nn::storeSome(scales + c, scale, n);
+      for (std::size_t r = 0; r < rows; ++r)
+        nn::storeSome<T>(results + r * columns + c, (at(r) - mean) * scale * Pack(gain[r]) + Pack(bias[r]),
+                         n);
+    });
   }
 
   // With n = (x - mean) * scale and h = g * gain: dx = scale * (h - mean of h - n * mean of h n).
@@ -56,41 +56,41 @@ struct LayerNormLayer : LayerOp {
     const std::size_t rows = layer.own()[0], columns = layer.own()[1];
     const T *x = layer.operand(0), *gain = layer.operand(1), *g = layer.resultGradients();
     const T *means = layer.results() + rows * columns, *scales = means + columns;
-    T* gx = layer.operandGradient(0);
-    const Pack share(T{1} / static_cast<PlainOf<T>>(rows));
-    for (std::size_t c = 0; c < columns; c += nn::laneCount<T>) {
-      const Pack mean = nn::loadPack(means + c), scale = nn::loadPack(scales + c);
-      const auto h = [&](std::size_t r)
-                         BURTORCH_INLINE_LAMBDA { return nn::loadPack(g + r * columns + c) * Pack(gain[r]); };
-      const auto normal = [&](std::size_t r) BURTORCH_INLINE_LAMBDA {
-        return (nn::loadPack(x + r * columns + c) - mean) * scale;
-      };
-      Pack a, b;
-      sumOver<T>(rows, a, b, [&](std::size_t r, Pack& sum, Pack& weighted) BURTORCH_INLINE_LAMBDA {
-        const Pack slope = h(r);
-        sum = sum + slope;
-        weighted = weighted + slope * normal(r);
-      });
-      a = a * share;
-      b = b * share;
-      for (std::size_t r = 0; r < rows; ++r)
-        nn::storePack<T>(gx + r * columns + c,
-                         nn::loadPack(gx + r * columns + c) + scale * (h(r) - a - normal(r) * b));
-    }
-    const auto lanes = [](const Pack& pack) {
-      if constexpr (nn::laneCount<T> == 1)
-        return pack;
-      else
-        return pack.lanes;
+    const auto normal = [&](std::size_t r, std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
+      return (nn::loadSome(x + r * columns + c, n) - nn::loadSome(means + c, n)) *
+             nn::loadSome(scales + c, n);
     };
-    nn::rowSums<T>(layer.operandGradient(1), rows, columns, !layer.isFirstWrite(1, layer.own()[2]),
-                   [&](std::size_t r, std::size_t c) {
-                     const Pack normal = (nn::loadPack(x + r * columns + c) - nn::loadPack(means + c)) *
-                                         nn::loadPack(scales + c);
-                     return lanes(nn::loadPack(g + r * columns + c) * normal);
-                   });
-    nn::rowSums<T>(layer.operandGradient(2), rows, columns, !layer.isFirstWrite(2, layer.own()[3]),
-                   [&](std::size_t r, std::size_t c) { return nn::load(g + r * columns + c); });
+    if (layer.wants(0)) {
+      T* gx = layer.operandGradient(0);
+      const Pack share(T{1} / static_cast<PlainOf<T>>(rows));
+      nn::forEachVector<T>(columns, [&](std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
+        const auto h = [&](std::size_t r) BURTORCH_INLINE_LAMBDA {
+          return nn::loadSome(g + r * columns + c, n) * Pack(gain[r]);
+        };
+        Pack a, b;
+        sumOver<T>(rows, a, b, [&](std::size_t r, Pack& sum, Pack& weighted) BURTORCH_INLINE_LAMBDA {
+          const Pack slope = h(r);
+          sum = sum + slope;
+          weighted = weighted + slope * normal(r, c, n);
+        });
+        a = a * share;
+        b = b * share;
+        const Pack scale = nn::loadSome(scales + c, n);
+        for (std::size_t r = 0; r < rows; ++r) {
+          T* to = gx + r * columns + c;
+          nn::storeSome<T>(to, nn::loadSome(to, n) + scale * (h(r) - a - normal(r, c, n) * b), n);
+        }
+      });
+    }
+    if (layer.wants(1))
+      nn::rowSums<T>(layer.operandGradient(1), rows, columns, !layer.isFirstWrite(1, layer.own()[2]),
+                     [&](std::size_t r, std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
+                       return nn::lanesOf<T>(nn::loadSome(g + r * columns + c, n, T{0}) * normal(r, c, n));
+                     });
+    if (layer.wants(2))
+      nn::rowSums<T>(layer.operandGradient(2), rows, columns, !layer.isFirstWrite(2, layer.own()[3]),
+                     [&](std::size_t r, std::size_t c, std::size_t n)
+                         BURTORCH_INLINE_LAMBDA { return nn::loadUpTo(g + r * columns + c, n); });
   }
 
  private:
@@ -127,10 +127,7 @@ struct LayerNorm {
         bias(layout.add(name + ".bias", ParameterRole::bias, width)) {}
 
   template <class T, Config C> Matrix<T, C> operator()(const Matrix<T, C>& x) const {
-    if (x.rows() != gain.rows) fail("a layer norm of %u rows is given %zu", gain.rows, x.rows());
-    if (x.columns() % nn::laneCount<T> != 0)
-      fail("a layer norm is given %zu columns: a multiple of %zu, fill them up", x.columns(),
-           nn::laneCount<T>);
+    if (x.rows() != gain.rows) fail("LayerNorm: expected %u rows, got %zu", gain.rows, x.rows());
     const Block operands[] = {x.block(), gain.block(), bias.block()};
     Index own[4 + sizeof(PlainOf<T>) / sizeof(Index)] = {static_cast<Index>(x.rows()),
                                                          static_cast<Index>(x.columns()), gain.id, bias.id};

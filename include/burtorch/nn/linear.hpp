@@ -76,7 +76,8 @@ template <class Outputs = std::size_t, class Inputs = std::size_t> struct Linear
         for (std::size_t o = 0; o < shape.outputs; ++o) gb[o] = isBiasAdded ? gb[o] + gy[o] : gy[o];
       else
         nn::rowSums<T>(gb, shape.outputs, shape.columns, isBiasAdded,
-                       [&](std::size_t r, std::size_t c) { return nn::load(gy + r * shape.columns + c); });
+                       [&](std::size_t r, std::size_t c, std::size_t n)
+                           BURTORCH_INLINE_LAMBDA { return nn::loadUpTo(gy + r * shape.columns + c, n); });
     }
     std::size_t offset = 0;
     for (Index k = shape.firstInput; k < layer.operandCount(); ++k) {
@@ -143,21 +144,18 @@ template <class Inputs = std::size_t, class Outputs = std::size_t> struct BasicL
   template <class T, Config C> Matrix<T, C> operator()(std::span<const Matrix<T, C>> inputs) const {
     constexpr std::size_t most = isFixed ? 1 : 64;
     if (inputs.empty() || inputs.size() > most)
-      fail("a linear layer of %zu inputs: 1 to %zu", inputs.size(), most);
+      fail("Linear: expected 1 to %zu inputs, got %zu", most, inputs.size());
     Block operands[most + 2] = {weight.block()};
     std::size_t count = 1, rows = 0;
     if (bias.isPresent()) operands[count++] = bias.block();
     const std::size_t columns = inputs[0].columns();
     for (const auto& x : inputs) {
       if (x.columns() != columns)
-        fail("inputs of a linear layer have %zu and %zu columns", columns, x.columns());
+        fail("Linear: its inputs have %zu and %zu columns, expected the same", columns, x.columns());
       operands[count++] = x.block();
       rows += x.rows();
     }
-    if (rows != weight.columns) fail("a linear layer of %u inputs is given %zu", weight.columns, rows);
-    if (columns != 1 && columns % nn::laneCount<T> != 0)
-      fail("a linear layer is given %zu columns: one or a multiple of %zu, fill them up", columns,
-           nn::laneCount<T>);
+    if (rows != weight.columns) fail("Linear: expected %u input rows, got %zu", weight.columns, rows);
     const Index own[] = {weight.rows, weight.columns, static_cast<Index>(columns), bias.isPresent() ? 1u : 0u,
                          weight.id,   bias.id};
     return {
@@ -169,8 +167,8 @@ template <class Inputs = std::size_t, class Outputs = std::size_t> struct BasicL
   void checkShape() const {
     if constexpr (isFixed)
       if (weight.rows != Outputs::value || weight.columns != Inputs::value)
-        fail("a FixedLinear<%zu, %zu> is given a weight of %u x %u", Inputs::value, Outputs::value,
-             weight.rows, weight.columns);
+        fail("FixedLinear<%zu, %zu>: got a weight of %u x %u", Inputs::value, Outputs::value, weight.rows,
+             weight.columns);
   }
 };
 using Linear = BasicLinear<>;

@@ -18,20 +18,25 @@ template <class T, Config C = defaultConfig> class Matrix {
       : first_(first), rows_(static_cast<Index>(rows)), columns_(static_cast<Index>(columns)) {}
   /// The nodes of a range, row by row.
   Matrix(const Range<T, C>& range, std::size_t rows, std::size_t columns)
-      : Matrix(range[0].handle(), rows, columns) {
-    if (range.size() != rows * columns || range.stride() != 1)
-      fail("a range of %zu nodes with stride %d is not a matrix of %zu x %zu", range.size(), range.stride(),
-           rows, columns);
-  }
+      : Matrix(handleOf(range, rows, columns), rows, columns) {}
 
   std::size_t rows() const { return rows_; }
   std::size_t columns() const { return columns_; }
   std::size_t size() const { return std::size_t{rows_} * columns_; }
-  Block block() const { return {currentTape<T, C>().indexOf(first_), static_cast<Index>(size())}; }
+  Block block() const {
+    return {currentTape<T, C>().indexOf(first_), static_cast<Index>(size()), false, needsGradient_};
+  }
+  /// The same numbers as data: layers leave out their gradients.
+  Matrix withoutGradient() const {
+    Matrix data = *this;
+    data.needsGradient_ = false;
+    return data;
+  }
+  bool needsGradient() const { return needsGradient_; }
 
   Value<T, C> operator()(std::size_t row, std::size_t column) const {
     if (row >= rows_ || column >= columns_)
-      fail("element (%zu, %zu) of a matrix of %u x %u is asked for", row, column, rows_, columns_);
+      fail("element (%zu, %zu) is out of range for a Matrix of %u x %u", row, column, rows_, columns_);
     return range()[row * columns_ + column];
   }
   Range<T, C> range() const { return {first_, size()}; }
@@ -41,16 +46,29 @@ template <class T, Config C = defaultConfig> class Matrix {
   }
   /// Some of its rows, which are a matrix again.
   Matrix rowsFrom(std::size_t first, std::size_t count) const {
-    if (first + count > rows_)
-      fail("rows %zu to %zu of a matrix of %u are asked for", first, first + count, rows_);
-    return {range().subrange(first * columns_, count * columns_), count, columns_};
+    if (first > rows_ || count > rows_ - first)
+      fail("rows %zu to %zu are out of range for a Matrix of %u rows", first, first + count, rows_);
+    Matrix some(range().subrange(first * columns_, count * columns_), count, columns_);
+    some.needsGradient_ = needsGradient_;
+    return some;
   }
   std::span<T> values() const { return range().values(); }
   std::span<T> gradients() const { return range().gradients(); }
 
  private:
+  /// Of the first node, if the range has as many as the matrix.
+  static Handle<C> handleOf(const Range<T, C>& range, std::size_t rows, std::size_t columns) {
+    const bool isShape =
+        rows > 0 && columns > 0 && columns <= range.size() / rows && rows * columns == range.size();
+    if (!isShape || range.stride() != 1)
+      fail("a range of %zu nodes with stride %d is not a Matrix of %zu x %zu", range.size(), range.stride(),
+           rows, columns);
+    return range[0].handle();
+  }
+
   Handle<C> first_;
   Index rows_ = 0, columns_ = 0;
+  bool needsGradient_ = true;
 };
 
 /// Puts a layer on the current tape and computes its results. `own`, then `more` (`times` over), are words for its rules

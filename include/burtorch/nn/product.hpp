@@ -29,8 +29,12 @@ template <class T> struct Rows {
 /// length.
 template <std::size_t n> using Fixed = std::integral_constant<std::size_t, n>;
 
+/// How the sums of a product begin: with the bias or with what is there; or with 0, and what is there is added at the end.
+enum class StartOfSum { given, zero };
+
 /// Y[o][c] = start + sum over i of W(o, i) X[i][c], with W(o, i) = w[o * outputStride + i * inputStride]. `start` is the
-/// bias of o, what Y holds already (isAdded), or 0. Columns fill whole vectors.
+/// bias of o, what Y holds already (isAdded), or 0. Long sums are taken in parts of some hundred terms, so that rounding
+/// errors grow with the length of a part and the number of parts, not with their product.
 template <class T, class Outputs = std::size_t, class Inputs = std::size_t> struct Product {
   const T* w;
   std::size_t outputStride, inputStride;
@@ -43,50 +47,78 @@ template <class T, class Outputs = std::size_t, class Inputs = std::size_t> stru
   bool isAdded = false;
 
   void run() const {
-    constexpr std::size_t lanes = laneCount<T>;
-    std::size_t c = 0;
-    for (; c + 2 * lanes <= columns; c += 2 * lanes) runColumns<6, 2>(*this, c);
-    for (; c + lanes <= columns; c += lanes) runColumns<8, 1>(*this, c);
+    const std::size_t all = inputs;
+    if (all <= longestSum) return runPart(*this, inputs, Start::given);
+    Product<T, Outputs, std::size_t> part{w,       outputStride, inputStride, x,    y,
+                                          outputs, longestSum,   columns,     bias, isAdded};
+    for (std::size_t i = 0; i < all; i += longestSum) {
+      part.runPart(part, all - i < longestSum ? all - i : longestSum, i == 0 ? Start::given : Start::zero);
+      part.w += longestSum * inputStride;
+      part.x.at += longestSum * x.stride;
+    }
+  }
+
+  using Start = StartOfSum;
+  static void runPart(const Product& p, Inputs count, Start start) {
+    start == Start::given ? runPart<Start::given>(p, count) : runPart<Start::zero>(p, count);
   }
 
  private:
-  /// `p` is a copy: what is stored could otherwise change its members, as far as a compiler can see.
-  template <std::size_t rows, std::size_t vectors>
-  [[gnu::noinline]] static void runColumns(Product p, std::size_t c) {
-    std::size_t o = 0;
-    if constexpr (vectors == 1)
-      for (; o + 12 <= p.outputs; o += 12) p.template tile<12, vectors>(o, c);
-    for (; o + rows <= p.outputs; o += rows) p.template tile<rows, vectors>(o, c);
-    switch (p.outputs - o) {
-      case 7:
-      case 6: p.template tile<6, vectors>(o, c), o += 6; break;
-      case 5: return p.template tile<5, vectors>(o, c);
-      case 4: return p.template tile<4, vectors>(o, c);
-      case 3: return p.template tile<3, vectors>(o, c);
-      case 2: return p.template tile<2, vectors>(o, c);
-    }
-    if (o < p.outputs) p.template tile<1, vectors>(o, c);
+  static constexpr std::size_t longestSum = 512;
+
+  template <Start start> static void runPart(const Product& p, Inputs count) {
+    constexpr std::size_t lanes = laneCount<T>;
+    std::size_t c = 0;
+    for (; c + 2 * lanes <= p.columns; c += 2 * lanes) runColumns<6, 2, start>(p, count, c);
+    for (; c + lanes <= p.columns; c += lanes) runColumns<8, 1, start>(p, count, c);
+    if constexpr (lanes > 1)
+      if (c < p.columns) runColumns<8, 1, start, true>(p, count, c);
   }
 
-  template <std::size_t rows, std::size_t vectors>
-  BURTORCH_INLINE void tile(std::size_t o, std::size_t c) const {
+  /// `p` is a copy: what is stored could otherwise change its members, as far as a compiler can see. `isPart`: fewer columns
+  /// than a vector has lanes are left.
+  template <std::size_t rows, std::size_t vectors, Start start, bool isPart = false>
+  [[gnu::noinline]] static void runColumns(Product p, Inputs count, std::size_t c) {
+    std::size_t o = 0;
+    const auto tile = [&]<std::size_t n>()
+                          BURTORCH_INLINE_LAMBDA { p.template tile<n, vectors, start, isPart>(count, o, c); };
+    if constexpr (vectors == 1)
+      for (; o + 12 <= p.outputs; o += 12) tile.template operator()<12>();
+    for (; o + rows <= p.outputs; o += rows) tile.template operator()<rows>();
+    switch (p.outputs - o) {
+      case 7:
+      case 6: tile.template operator()<6>(), o += 6; break;
+      case 5: return tile.template operator()<5>();
+      case 4: return tile.template operator()<4>();
+      case 3: return tile.template operator()<3>();
+      case 2: return tile.template operator()<2>();
+    }
+    if (o < p.outputs) tile.template operator()<1>();
+  }
+
+  template <std::size_t rows, std::size_t vectors, Start start, bool isPart>
+  BURTORCH_INLINE void tile(Inputs inputCount, std::size_t o, std::size_t c) const {
     constexpr std::size_t lanes = laneCount<T>;
+    const std::size_t left = columns - c;
+    const auto get = [left](const T* from)
+                         BURTORCH_INLINE_LAMBDA { return isPart ? loadPart(from, left) : load(from); };
     Lanes<T> sum[rows][vectors];
     T* out = y.at + o * y.stride + c;
     unroll<rows>([&]<std::size_t r>() BURTORCH_INLINE_LAMBDA {
       unroll<vectors>([&]<std::size_t v>() BURTORCH_INLINE_LAMBDA {
-        sum[r][v] = isAdded           ? load(out + r * y.stride + v * lanes)
-                    : bias != nullptr ? fill(bias[o + r])
-                                      : fill(T{0});
+        sum[r][v] = start == Start::zero ? fill(T{0})
+                    : isAdded            ? get(out + r * y.stride + v * lanes)
+                    : bias != nullptr    ? fill(bias[o + r])
+                                         : fill(T{0});
       });
     });
     const T* weight = w + o * outputStride;
     const T* column = x.at + c;
-    const std::size_t count = inputs;
+    const std::size_t count = inputCount;
     BURTORCH_UNROLL_4
     for (std::size_t i = 0; i < count; ++i) {
       Lanes<T> in[vectors];
-      unroll<vectors>([&]<std::size_t v>() BURTORCH_INLINE_LAMBDA { in[v] = load(column + v * lanes); });
+      unroll<vectors>([&]<std::size_t v>() BURTORCH_INLINE_LAMBDA { in[v] = get(column + v * lanes); });
       unroll<rows>([&]<std::size_t r>() BURTORCH_INLINE_LAMBDA {
         const T factor = weight[r * outputStride];
         unroll<vectors>([&]<std::size_t v>()
@@ -96,8 +128,14 @@ template <class T, class Outputs = std::size_t, class Inputs = std::size_t> stru
       column += x.stride;
     }
     unroll<rows>([&]<std::size_t r>() BURTORCH_INLINE_LAMBDA {
-      unroll<vectors>([&]<std::size_t v>()
-                          BURTORCH_INLINE_LAMBDA { store(out + r * y.stride + v * lanes, sum[r][v]); });
+      unroll<vectors>([&]<std::size_t v>() BURTORCH_INLINE_LAMBDA {
+        T* to = out + r * y.stride + v * lanes;
+        if constexpr (start == Start::zero) sum[r][v] = sum[r][v] + get(to);
+        if constexpr (isPart)
+          storePart<T>(to, sum[r][v], left);
+        else
+          store<T>(to, sum[r][v]);
+      });
     });
   }
 };

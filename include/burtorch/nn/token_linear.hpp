@@ -37,18 +37,18 @@ struct TokenLinearLayer : LayerOp {
       alignas(64) T start[blockSize];
       for (std::size_t j = 0; j < blockSize; ++j) start[j] = j < count ? layer.operand(2)[first + j] : T{0};
       forCommonPlaces(s, [&](std::size_t pair) { addRow(start, products + pair * blockSize, count); });
-      for (std::size_t c = 0; c < s.columns; c += nn::laneCount<T>) {
+      nn::forEachVector<T>(s.columns, [&](std::size_t c, std::size_t n) {
         alignas(64) T sums[nn::laneCount<T> * blockSize];
-        for (std::size_t k = 0; k < nn::laneCount<T>; ++k)
-          sumPairs(s, products, start, c + k, count, sums + k * blockSize);
+        for (std::size_t k = 0; k < n; ++k) sumPairs(s, products, start, c + k, count, sums + k * blockSize);
         T* to = results + first * s.columns + c;
         std::size_t j = 0;
-        for (; j + nn::laneCount<T> <= count; j += nn::laneCount<T>)
-          nn::transposeSquare([&](std::size_t k) { return sums + k * blockSize + j; }, to + j * s.columns,
-                              s.columns);
+        if (n == nn::laneCount<T>)
+          for (; j + n <= count; j += n)
+            nn::transposeSquare([&](std::size_t k) { return sums + k * blockSize + j; }, to + j * s.columns,
+                                s.columns);
         for (; j < count; ++j)
-          for (std::size_t k = 0; k < nn::laneCount<T>; ++k) to[j * s.columns + k] = sums[k * blockSize + j];
-      }
+          for (std::size_t k = 0; k < n; ++k) to[j * s.columns + k] = sums[k * blockSize + j];
+      });
     }
   }
 
@@ -63,16 +63,16 @@ struct TokenLinearLayer : LayerOp {
       const std::size_t count = std::min(blockSize, s.outputs - first);
       if (first > 0) std::fill_n(products, s.pairs * blockSize, T{0});
       alignas(64) T total[blockSize] = {};
-      for (std::size_t c = 0; c < s.columns; c += nn::laneCount<T>) {
+      nn::forEachVector<T>(s.columns, [&](std::size_t c, std::size_t n) {
         alignas(64) T turned[nn::laneCount<T> * blockSize];
-        nn::transpose(g + first * s.columns + c, count, nn::laneCount<T>, s.columns, turned, blockSize);
-        for (std::size_t k = 0; k < nn::laneCount<T>; ++k) {
+        nn::transpose(g + first * s.columns + c, count, n, s.columns, turned, blockSize);
+        for (std::size_t k = 0; k < n; ++k) {
           addRow(total, turned + k * blockSize, count);
           for (std::size_t p = 0; p < s.places; ++p)
             if (!s.isCommon(p))
               addRow(products + s.pairOf(p, c + k) * blockSize, turned + k * blockSize, count);
         }
-      }
+      });
       T* bias = layer.operandGradient(2) + first;
       for (std::size_t j = 0; j < count; ++j) bias[j] = isBiasAdded ? bias[j] + total[j] : total[j];
       forCommonPlaces(s,
@@ -128,15 +128,15 @@ struct TokenLinearLayer : LayerOp {
                         BURTORCH_INLINE_LAMBDA { x[k] = layer.operand(0) + s.tokens[pair + k] * s.width; });
       nn::Lanes<T> sum[n][r];
       nn::unroll<n * r>([&]<std::size_t i>() BURTORCH_INLINE_LAMBDA { sum[i / r][i % r] = nn::fill(T{0}); });
-      for (std::size_t m = 0; m < s.width; m += nn::laneCount<T>) {
+      nn::forEachVector<T>(s.width, [&](std::size_t m, std::size_t part) BURTORCH_INLINE_LAMBDA {
         nn::Lanes<T> in[n];
-        nn::unroll<n>([&]<std::size_t k>() BURTORCH_INLINE_LAMBDA { in[k] = nn::load(x[k] + m); });
+        nn::unroll<n>([&]<std::size_t k>() BURTORCH_INLINE_LAMBDA { in[k] = nn::loadUpTo(x[k] + m, part); });
         nn::unroll<r>([&]<std::size_t q>() BURTORCH_INLINE_LAMBDA {
-          const nn::Lanes<T> weight = nn::load(w + q * s.inputs + m);
+          const nn::Lanes<T> weight = nn::loadUpTo(w + q * s.inputs + m, part);
           nn::unroll<n>([&]<std::size_t k>()
                             BURTORCH_INLINE_LAMBDA { sum[k][q] = sum[k][q] + weight * in[k]; });
         });
-      }
+      });
       nn::unroll<n>([&]<std::size_t k>()
                         BURTORCH_INLINE_LAMBDA { nn::storeSums<T, r>(to + (pair + k) * blockSize, sum[k]); });
       pair += n;
@@ -208,8 +208,12 @@ struct TokenLinearLayer : LayerOp {
                        .inputs = count,
                        .columns = width}
             .run();
-        for (std::size_t k = 0; k < pairs; ++k)
-          addRow(table + s.tokens[pair + k] * s.width + m, slopes + k * blockSize, width);
+        for (std::size_t k = 0; k < pairs; ++k) {
+          T* to = table + s.tokens[pair + k] * s.width + m;
+          nn::forEachVector<T>(width, [&](std::size_t j, std::size_t n) BURTORCH_INLINE_LAMBDA {
+            nn::storeUpTo<T>(to + j, nn::loadUpTo(to + j, n) + nn::load(slopes + k * blockSize + j), n);
+          });
+        }
       }
     }
   }
@@ -217,18 +221,16 @@ struct TokenLinearLayer : LayerOp {
 
 }  // namespace ops
 
-/// `linear` of the embedded tokens, [place][column]. Columns, and the width of the table, fill whole vectors; a column
-/// that has noToken anywhere is filled up with the tokens of the first.
+/// `linear`, which has a bias, of the embedded tokens, [place][column].
 template <class T, Config C = defaultConfig>
 Matrix<T, C> tokenLinear(const Embedding& embedding, const Linear& linear, std::span<const Index> tokens,
                          std::size_t columns) {
   const Parameter &table = embedding.table, &w = linear.weight;
   const std::size_t places = columns > 0 ? tokens.size() / columns : 0;
   if (places == 0 || tokens.size() != places * columns || w.columns != places * table.columns)
-    fail("a linear layer of %u inputs over %zu tokens in %zu columns, each %u numbers", w.columns,
-         tokens.size(), columns, table.columns);
-  if (columns % nn::laneCount<T> != 0 || table.columns % nn::laneCount<T> != 0 || !linear.bias.isPresent())
-    fail("tokenLinear needs whole vectors of columns and of embedding, and a bias");
+    fail("tokenLinear: %zu tokens of %u numbers in %zu columns do not fit a layer of %u inputs",
+         tokens.size(), table.columns, columns, w.columns);
+  if (!linear.bias.isPresent()) fail("tokenLinear: the layer has no bias");
   // Scratch memory of the caller's thread: the words are known only at the end.
   static thread_local std::vector<Index> words, pairAt;
   words.assign(places + 1, 0);
@@ -239,9 +241,9 @@ Matrix<T, C> tokenLinear(const Embedding& embedding, const Linear& linear, std::
     all[p] = pairs;
     std::fill(pairAt.begin(), pairAt.end(), noToken);
     for (std::size_t c = 0; c < columns; ++c) {
-      Index token = tokens[p * columns + c];
-      if (token == noToken) token = tokens[p * columns];
-      if (token >= table.rows) fail("token %u is not in an embedding of %u", token, table.rows);
+      const Index token = tokens[p * columns + c];
+      if (token >= table.rows)
+        fail("tokenLinear: token %u is out of range for a table of %u rows", token, table.rows);
       if (pairAt[token] == noToken) {
         pairAt[token] = pairs++;
         all.push_back(token);
@@ -251,10 +253,7 @@ Matrix<T, C> tokenLinear(const Embedding& embedding, const Linear& linear, std::
   all[places] = pairs;
   for (std::size_t p = 0; p < places; ++p) {
     for (Index pair = all[p]; pair < all[p + 1]; ++pair) pairAt[all[places + 1 + pair]] = pair;
-    for (std::size_t c = 0; c < columns; ++c) {
-      const Index token = tokens[p * columns + c];
-      all.push_back(pairAt[token == noToken ? tokens[p * columns] : token]);
-    }
+    for (std::size_t c = 0; c < columns; ++c) all.push_back(pairAt[tokens[p * columns + c]]);
   }
   const Block operands[] = {table.block(), w.block(), linear.bias.block()};
   const Index own[] = {

@@ -85,24 +85,30 @@ template <class T, std::size_t count> BURTORCH_INLINE void storeSums(T* to, cons
   });
 }
 
-/// to[j][i] = row(i)[j] for a square of as many rows as a vector has lanes.
-template <class T, class Row> BURTORCH_INLINE void transposeSquare(Row row, T* to, std::size_t toStride) {
+/// to[j][i] = row(i)[j] for a square of as many rows as a vector has lanes, or for its first `columns` columns.
+template <class T, class Row>
+BURTORCH_INLINE void transposeSquare(Row row, T* to, std::size_t toStride,
+                                     std::size_t columns = laneCount<T>) {
   Lanes<T> square[laneCount<T>];
-  unroll<laneCount<T>>([&]<std::size_t i>() BURTORCH_INLINE_LAMBDA { square[i] = load<T>(row(i)); });
+  unroll<laneCount<T>>([&]<std::size_t i>()
+                           BURTORCH_INLINE_LAMBDA { square[i] = loadUpTo<T>(row(i), columns); });
   transposeVectors<T>(square);
-  unroll<laneCount<T>>([&]<std::size_t i>() BURTORCH_INLINE_LAMBDA { store(to + i * toStride, square[i]); });
+  unroll<laneCount<T>>([&]<std::size_t i>() BURTORCH_INLINE_LAMBDA {
+    if (i < columns) store<T>(to + i * toStride, square[i]);
+  });
 }
 
-/// to[j][i] = from[i][j]; the columns of `from` fill whole vectors. Rows of `to` are filled up with zeros to toStride.
+/// to[j][i] = from[i][j]. Rows of `to` are filled up with zeros to toStride.
 template <class T>
 void transpose(const T* from, std::size_t rows, std::size_t columns, std::size_t stride, T* to,
                std::size_t toStride) {
   constexpr std::size_t lanes = laneCount<T>;
   std::size_t i = 0;
   for (; i + lanes <= rows; i += lanes)
-    for (std::size_t j = 0; j < columns; j += lanes)
+    forEachVector<T>(columns, [&](std::size_t j, std::size_t count) {
       transposeSquare([&](std::size_t k) { return from + (i + k) * stride + j; }, to + j * toStride + i,
-                      toStride);
+                      toStride, count);
+    });
   if (i == rows && i == toStride) return;
   for (std::size_t j = 0; j < columns; ++j)
     for (std::size_t k = i; k < toStride; ++k) to[j * toStride + k] = k < rows ? from[k * stride + j] : T{0};
