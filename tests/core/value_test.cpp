@@ -423,7 +423,7 @@ TEST_F(CheckedValue, AForeignRangeIsReported) {
 
 TEST_F(CheckedValue, AnElementBeyondARangeIsReported) {
   const auto x = tape.leaves(3, 0.5);
-  EXPECT_EQ(sentenceOf([&] { x[3]; }), "element 3 of a range of 3 is asked for");
+  EXPECT_EQ(sentenceOf([&] { x[3]; }), "index 3 is out of range for a Range of 3 elements");
 }
 
 TYPED_TEST(ValueTest, RangeElements) {
@@ -445,10 +445,10 @@ TYPED_TEST(ValueTest, RangesOfRanges) {
 
 TYPED_TEST(ValueTest, ASubrangeBeyondARangeIsAnError) {
   const auto x = this->tape.leaves(5, 0.5);
-  EXPECT_EQ(sentenceOf([&] { x.subrange(3, 3); }), "elements 3 to 5 of a range of 5 are asked for");
-  EXPECT_EQ(sentenceOf([&] { x.subrange(5, 1); }), "elements 5 to 5 of a range of 5 are asked for");
-  EXPECT_EQ(sentenceOf([&] { x.every(1, 3, 2); }), "elements 1 to 5 of a range of 5 are asked for");
-  EXPECT_EQ(sentenceOf([&] { x.every(1, 3, -1); }), "elements 1 to -1 of a range of 5 are asked for");
+  EXPECT_EQ(sentenceOf([&] { x.subrange(3, 3); }), "elements 3 to 5 are out of range for a Range of 5 elements");
+  EXPECT_EQ(sentenceOf([&] { x.subrange(5, 1); }), "1 elements from 5 on are out of range for a Range of 5 elements");
+  EXPECT_EQ(sentenceOf([&] { x.every(1, 3, 2); }), "elements 1 to 5 are out of range for a Range of 5 elements");
+  EXPECT_EQ(sentenceOf([&] { x.every(1, 3, -1); }), "elements 1 to -1 are out of range for a Range of 5 elements");
 }
 
 // Two sizes subtracted the wrong way round.

@@ -9,16 +9,30 @@
 
 namespace burtorch {
 
+/// The kind of a problem, for programs that react to it.
+enum class ErrorCode {
+  invalidArgument,  // a call that cannot mean anything: sizes that do not match, a stale or foreign handle
+  outOfRange,       // an index or a part beyond the end
+  outOfRoom,        // a fixed tape is full, or a tape is at its limit
+  outOfMemory,      // the system gave no memory
+  badFile,          // a file that cannot be read or written, or holds something else
+  notFinite,        // a number that must be finite is not
+  unsupported,      // possible in principle, not here
+  internal,         // a mistake of the library's own
+};
+
 /// What went wrong, in one sentence: what was expected, what was found, what to do.
 class Error : public std::exception {
  public:
-  explicit Error(const char* sentence) noexcept {
+  explicit Error(const char* sentence, ErrorCode code = ErrorCode::invalidArgument) noexcept : code_(code) {
     std::snprintf(sentence_, sizeof sentence_, "%s", sentence);
   }
   const char* what() const noexcept override { return sentence_; }
+  ErrorCode code() const noexcept { return code_; }
 
  private:
   char sentence_[256];
+  ErrorCode code_;
 };
 
 /// Called with the sentence where exceptions are off. It must not return (longjmp, reset the device, ...).
@@ -35,19 +49,35 @@ inline FailureHandler setFailureHandler(FailureHandler handler) noexcept {
   return previous;
 }
 
-/// Reports a problem; `format` is printf's.
+namespace detail {
+[[noreturn, gnu::cold, gnu::noinline]] inline void raise([[maybe_unused]] ErrorCode code,
+                                                         const char* sentence) {
+#if defined(__cpp_exceptions)
+  throw Error(sentence, code);
+#else
+  if (failureHandler() != nullptr) failureHandler()(sentence);
+  std::abort();  // A handler that returns would let a half-made node through.
+#endif
+}
+}  // namespace detail
+
+/// Reports a problem; `format` is printf's. Without a code it is an invalid argument.
+[[noreturn, gnu::cold, gnu::noinline, gnu::format(printf, 2, 3)]] inline void fail(ErrorCode code,
+                                                                                  const char* format, ...) {
+  char sentence[256];
+  std::va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(sentence, sizeof sentence, format, arguments);
+  va_end(arguments);
+  detail::raise(code, sentence);
+}
 [[noreturn, gnu::cold, gnu::noinline, gnu::format(printf, 1, 2)]] inline void fail(const char* format, ...) {
   char sentence[256];
   std::va_list arguments;
   va_start(arguments, format);
   std::vsnprintf(sentence, sizeof sentence, format, arguments);
   va_end(arguments);
-#if defined(__cpp_exceptions)
-  throw Error(sentence);
-#else
-  if (failureHandler() != nullptr) failureHandler()(sentence);
-  std::abort();  // A handler that returns would let a half-made node through.
-#endif
+  detail::raise(ErrorCode::invalidArgument, sentence);
 }
 
 }  // namespace burtorch

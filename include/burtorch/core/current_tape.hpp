@@ -5,12 +5,24 @@
 
 namespace burtorch {
 
+/// The tape of a thread that did not make one. Objects with static or thread-local storage may outlive it.
+template <class T, Config C> struct ThreadTape {
+  Tape<T, C> tape;
+  ~ThreadTape() { isGone = true; }
+
+  static inline constinit thread_local bool isGone = false;
+};
+
 template <class T, Config C> void Tape<T, C>::makeRoom(Room extra) {
   if (currentTapeSlot<T, C> == &noTape<T, C>) {
     if constexpr (C.allocates) {
       // The script-like default: every thread has a growing tape of its own, made when it first records something.
-      static thread_local Tape<T, C> threadTape;
-      currentTapeSlot<T, C> = &threadTape;
+      if (ThreadTape<T, C>::isGone)
+        fail(
+            "this thread's tape has been destroyed: to record in a destructor of a static or thread-local "
+            "object, make a Tape there and put a CurrentTape in scope");
+      static thread_local ThreadTape<T, C> threadTape;
+      currentTapeSlot<T, C> = &threadTape.tape;
     } else {
       fail("no tape is current: make one in your memory and put a CurrentTape in scope");
     }
@@ -27,13 +39,19 @@ template <class T, Config C = defaultConfig> Tape<T, C>& currentTape() {
 /// Makes a tape current for this thread until the end of the block.
 template <class T, Config C> class CurrentTape {
  public:
-  explicit CurrentTape(Tape<T, C>& tape) : previous_(currentTapeSlot<T, C>) { currentTapeSlot<T, C> = &tape; }
+  explicit CurrentTape(Tape<T, C>& tape) : previous_{currentTapeSlot<T, C>, shadowedTapes<T, C>} {
+    currentTapeSlot<T, C> = &tape;
+    shadowedTapes<T, C> = &previous_;
+  }
   CurrentTape(const CurrentTape&) = delete;
   CurrentTape& operator=(const CurrentTape&) = delete;
-  ~CurrentTape() { currentTapeSlot<T, C> = previous_; }
+  ~CurrentTape() {
+    currentTapeSlot<T, C> = previous_.tape;
+    shadowedTapes<T, C> = previous_.outer;
+  }
 
  private:
-  Tape<T, C>* previous_;
+  ShadowedTape<T, C> previous_;
 };
 
 /// Forgets at the end of the block, however it ends, what was recorded in it: one sample of a batch.
@@ -43,8 +61,7 @@ template <class T, Config C> class SampleScope {
   SampleScope(const SampleScope&) = delete;
   SampleScope& operator=(const SampleScope&) = delete;
   ~SampleScope() {
-    if (mark_.codeSize <= tape_.used().instructions)
-      tape_.rewind(mark_);  // else the block rewound further itself
+    if (tape_.isValid(mark_)) tape_.rewind(mark_);  // else the block rewound further itself
   }
 
  private:

@@ -51,10 +51,12 @@ template <class T, bool allocates = true, std::size_t skew = 0> class Buffer {
   void allocate(std::size_t capacity) {
     static_assert(allocates);
     if (capacity == 0) return;
+    if (capacity > (SIZE_MAX - cacheLine - skew) / sizeof(T))  // where addresses have 32 bits
+      fail(ErrorCode::outOfMemory, "out of memory: a tape asked for %zu times %zu bytes", capacity, sizeof(T));
     const std::size_t bytes = capacity * sizeof(T) + cacheLine + skew;
     const std::ptrdiff_t shift = owned_ != nullptr ? reinterpret_cast<std::byte*>(data_) - owned_ : 0;
     void* memory = std::realloc(owned_, bytes);
-    if (memory == nullptr) fail("out of memory: a tape asked for %zu bytes", bytes);
+    if (memory == nullptr) fail(ErrorCode::outOfMemory, "out of memory: a tape asked for %zu bytes", bytes);
     owned_ = static_cast<std::byte*>(memory);
     std::byte* start = owned_ + (cacheLine - reinterpret_cast<std::uintptr_t>(memory) % cacheLine) + skew;
     if (start != owned_ + shift && capacity_ > 0) std::memmove(start, owned_ + shift, capacity_ * sizeof(T));
@@ -75,7 +77,8 @@ template <class T, bool allocates = true, std::size_t skew = 0> class Buffer {
 
 inline void requireIndices(Room room) {
   if (room.scalars > maxIndex || room.instructions > maxIndex || room.words > maxIndex)
-    fail("a tape holds at most %zu scalars and words, not %zu and %zu: rewind between samples", maxIndex,
+    fail(ErrorCode::outOfRoom,
+         "a tape holds at most %zu scalars and words, not %zu and %zu: rewind between samples", maxIndex,
          room.scalars, room.words);
 }
 
@@ -93,9 +96,11 @@ template <class T, Config C> struct TapeArrays {
   [[no_unique_address]] std::conditional_t<C.checks, Buffer<Index, C.allocates>, Nothing> epochs;
 
   Room room() const { return {values.capacity(), code.capacity(), words.capacity()}; }
-  bool fits(Room needed) const {
-    return needed.scalars <= values.capacity() && needed.instructions <= code.capacity() &&
-           needed.words <= words.capacity();
+  /// Whether `extra` fits beside what is used. Compared without adding: a sum could wrap.
+  bool fits(Room used, Room extra) const {
+    return extra.scalars <= values.capacity() - used.scalars &&
+           extra.instructions <= code.capacity() - used.instructions &&
+           extra.words <= words.capacity() - used.words;
   }
 
   void allocate(Room room) {
@@ -121,16 +126,17 @@ template <class T, Config C> struct TapeArrays {
     return room.scalars * perScalar + room.instructions * sizeof(Instruction) + room.words * sizeof(Index) +
            alignof(T) + alignof(Instruction);  // lost at most to alignment
   }
-  /// As many instructions as scalars and two words each, as many as fit.
+  /// As many instructions as scalars and two words each, as many as fit and a tape can hold.
   static constexpr Room evenRoom(std::size_t bytes) {
     const std::size_t overhead = requiredBytes({}), each = requiredBytes({1, 1, 2}) - overhead;
-    const std::size_t count = bytes < overhead ? 0 : (bytes - overhead) / each;
+    const std::size_t fitting = bytes < overhead ? 0 : (bytes - overhead) / each;
+    const std::size_t count = fitting < maxIndex / 2 ? fitting : maxIndex / 2;
     return {count, count, 2 * count};
   }
   void borrow(std::span<std::byte> memory, Room room) {
     requireIndices(room);
     if (memory.size() < requiredBytes(room))
-      fail("a buffer of %zu bytes is too small for the room asked for: %zu are needed", memory.size(),
+      fail(ErrorCode::outOfRoom, "a buffer of %zu bytes is too small for the room asked for: %zu are needed", memory.size(),
            requiredBytes(room));
     void* at = memory.data();
     std::size_t left = memory.size();

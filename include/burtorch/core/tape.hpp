@@ -6,6 +6,7 @@
 // Cost of a node: value, gradient, 8 bytes; a constant or a list costs its own 32-bit words more.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -27,6 +28,20 @@ template <class T, Config C> inline constinit Tape<T, C> noTape{};
 // constinit: no guard runs on access.
 template <class T, Config C> inline constinit thread_local Tape<T, C>* currentTapeSlot = &noTape<T, C>;
 
+/// A tape that becomes current again when a CurrentTape ends, and those behind it: a tape that dies takes itself out.
+template <class T, Config C> struct ShadowedTape {
+  Tape<T, C>* tape;
+  ShadowedTape* outer;
+};
+template <class T, Config C> inline constinit thread_local ShadowedTape<T, C>* shadowedTapes = nullptr;
+
+/// With checks, ages of nodes differ between tapes too: a handle that outlived its tape is then noticed on a tape at the
+/// same address.
+inline Index nextEpoch() {
+  static constinit std::atomic<Index> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 template <class T, Config C> class Tape {
  public:
   /// Grows as needed.
@@ -34,11 +49,13 @@ template <class T, Config C> class Tape {
   /// Allocates once; what does not fit is an error and changes nothing.
   explicit Tape(Room room) requires(C.allocates) : isGrowing_(false) {
     arrays_.allocate(room);
+    startEpoch();
     updateLimit();
   }
   /// Lives in the caller's memory and never allocates. `room` must fit: see requiredBytes.
   Tape(std::span<std::byte> memory, Room room) : isGrowing_(false) {
     arrays_.borrow(memory, room);
+    startEpoch();
     updateLimit();
   }
   /// As above, the memory shared out evenly: as many instructions as scalars, two words each.
@@ -49,6 +66,12 @@ template <class T, Config C> class Tape {
   explicit Tape(Store& store) requires(C.allocates) { bind(store); }
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
+  /// A tape may die while it is current in the thread that destroys it: that thread then has no tape.
+  ~Tape() {
+    if (currentTapeSlot<T, C> == this) currentTapeSlot<T, C> = &noTape<T, C>;
+    for (auto* shadowed = shadowedTapes<T, C>; shadowed != nullptr; shadowed = shadowed->outer)
+      if (shadowed->tape == this) shadowed->tape = &noTape<T, C>;
+  }
 
   /// How large a buffer must be for this much room, wherever it starts.
   static constexpr std::size_t requiredBytes(Room room) { return TapeArrays<T, C>::requiredBytes(room); }
@@ -69,6 +92,12 @@ template <class T, Config C> class Tape {
   /// How far the tape is written: all that `rewind` must restore. Fields of two sizes alternate, and in the tape they lie
   /// apart, so that compilers copy them one by one: a wide copy of counters that were just written one by one waits until
   /// all of them have reached the cache, some 20 cycles at every sample.
+  struct NoOrigin {};
+  /// With checks: whose mark it is, and the age of the last scalar below it, which changes if that is recorded again.
+  struct Origin {
+    const Tape* tape = nullptr;
+    Index epoch = 0;
+  };
   struct Mark {
     std::size_t codeSize = 0;
     Index lastName = 0;
@@ -76,12 +105,33 @@ template <class T, Config C> class Tape {
     Index tailCode = 0;
     std::size_t leadingLeaves = 0;
     Index wordCount = 0;
+    [[no_unique_address]] std::conditional_t<C.checks, Origin, NoOrigin> origin = {};
   };
-  Mark mark() const { return {codeSize_, lastName_, bias_, tailCode_, leadingLeaves_, wordCount_}; }
+  Mark mark() const {
+    Mark mark{codeSize_, lastName_, bias_, tailCode_, leadingLeaves_, wordCount_};
+    if constexpr (C.checks) mark.origin = {this, size() == 0 ? 0 : arrays_.epochs.data()[size() - 1]};
+    return mark;
+  }
+  /// Whether the tape still holds what it held at the mark. Without checks only its length is compared.
+  bool isValid(const Mark& mark) const {
+    if constexpr (C.checks) {
+      const std::size_t scalars = mark.codeSize + mark.bias;
+      return mark.codeSize <= codeSize_ && scalars <= size() && mark.wordCount <= wordCount_ &&
+             (scalars == 0 || arrays_.epochs.data()[scalars - 1] == mark.origin.epoch);
+    } else {
+      return mark.codeSize <= codeSize_;
+    }
+  }
   /// Forgets everything recorded since the mark; the memory stays. Handles from after the mark are stale.
   BURTORCH_INLINE void rewind(const Mark& mark) {
+    if constexpr (C.checks)
+      if (mark.origin.tape != nullptr && mark.origin.tape != this)
+        fail("rewind: the mark belongs to another tape; use a mark of this one");
     if (mark.codeSize > codeSize_) [[unlikely]]
       fail("rewind to a mark of %zu instructions on a tape of %zu", mark.codeSize, codeSize_);
+    if constexpr (C.checks)
+      if (!isValid(mark))
+        fail("rewind: the mark is stale, the tape was rewound below it since; take a new mark");
     codeSize_ = mark.codeSize;
     wordCount_ = mark.wordCount;
     lastName_ = mark.lastName;
@@ -92,7 +142,7 @@ template <class T, Config C> class Tape {
       updateLimit();
     }
     if (sweptCode_ > codeSize_) sweptCode_ = static_cast<Index>(codeSize_);
-    if constexpr (C.checks) ++epoch_;
+    startEpoch();
   }
   void clear() { rewind(Mark{}); }
 
@@ -197,7 +247,7 @@ template <class T, Config C> class Tape {
   Opcode userOpcode(const UserOp<T>* op) {
     std::size_t i = 0;
     while (i < userOpCount_ && userOps_[i] != op) ++i;
-    if (i == maxUserOps) fail("more than %zu different operators of the user's own on one tape", maxUserOps);
+    if (i == maxUserOps) fail(ErrorCode::outOfRoom, "more than %zu different operators of the user's own on one tape", maxUserOps);
     if (i == userOpCount_) userOps_[userOpCount_++] = op;
     return static_cast<Opcode>(firstUserOpcode + i);
   }
@@ -288,7 +338,10 @@ template <class T, Config C> class Tape {
          static_cast<int>(layer.size()), layer.data(), needed, binding_.size);
   }
   void ensure(Room extra);
-  bool hasRoom(Room extra) const { return arrays_.fits(used() + extra); }
+  bool hasRoom(Room extra) const { return arrays_.fits(used(), extra); }
+  void startEpoch() {
+    if constexpr (C.checks) epoch_ = nextEpoch();
+  }
   void check(const Handle<C>& handle) const {
     if (handle.tape != this)
       fail(handle.tape == nullptr
@@ -316,22 +369,25 @@ template <class T, Config C> class Tape {
   bool isGrowing_ = true;
   std::uint8_t userOpCount_ = 0;
   const UserOp<T>* userOps_[maxUserOps] = {};
-  Index epoch_ = 0;  // counts rewinds; only with checks
+  Index epoch_ = 0;  // a new one at every rewind; only with checks
   Binding<T> binding_;
   static constexpr Index noNode = static_cast<Index>(maxIndex);
   Index firstParameter_ = noNode;  // where the parameters are nodes of this tape
 };
 
 template <class T, Config C> void Tape<T, C>::ensure(Room extra) {
+  if (hasRoom(extra)) return;
+  requireIndices(extra);  // first: the sum could wrap
   const Room needed = used() + extra, room = arrays_.room();
-  if (arrays_.fits(needed)) return;
   requireIndices(needed);
   if (!isGrowing_ || !C.allocates)
     fail(
+        ErrorCode::outOfRoom,
         "the tape is full: %zu scalars, %zu instructions and %zu words are needed, it has room for %zu, %zu "
         "and %zu",
         needed.scalars, needed.instructions, needed.words, room.scalars, room.instructions, room.words);
   if constexpr (C.allocates) arrays_.grow(needed);
+  if (epoch_ == 0) startEpoch();
   updateLimit();
 }
 

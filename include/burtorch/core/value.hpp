@@ -105,17 +105,22 @@ template <class T, Config C> class Range {
 
   Element operator[](std::size_t i) const {
     if constexpr (C.checks)
-      if (i >= count_) fail("element %zu of a range of %u is asked for", i, count_);
+      if (i >= count_) fail(ErrorCode::outOfRange, "index %zu is out of range for a Range of %u elements", i, count_);
     return Element(currentTape<T, C>().handleOf(at(i)));
   }
   Range subrange(std::size_t from, std::size_t count) const { return every(from, count, 1); }
   /// Elements from, from + step, ...: a column of a matrix, or the reverse with a negative step.
   Range every(std::size_t from, std::size_t count, std::int32_t step) const {
     if (count == 0) return {};
+    if (from >= count_ || count > maxIndex)
+      fail(ErrorCode::outOfRange, "%zu elements from %zu on are out of range for a Range of %u elements", count,
+           from, count_);
     const auto end = static_cast<std::int64_t>(from) + static_cast<std::int64_t>(count - 1) * step;
-    if (from >= count_ || count > maxIndex || end < 0 || end >= static_cast<std::int64_t>(count_))
-      fail("elements %zu to %lld of a range of %u are asked for", from, static_cast<long long>(end), count_);
-    return {currentTape<T, C>().handleOf(at(from)), count, step * stride_};
+    if (end < 0 || end >= static_cast<std::int64_t>(count_))
+      fail(ErrorCode::outOfRange, "elements %zu to %lld are out of range for a Range of %u elements", from,
+           static_cast<long long>(end), count_);
+    // The step of a single element is never taken, and its product might overflow.
+    return {currentTape<T, C>().handleOf(at(from)), count, count == 1 ? 1 : step * stride_};
   }
 
   /// The numbers and their gradients, where they lie side by side (stride 1).
