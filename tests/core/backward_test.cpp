@@ -4,6 +4,7 @@
 
 #include <array>
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -357,7 +358,7 @@ TEST_F(BackwardTest, RootsAndSeedsOfDifferentLengthsAreAnErrorThatChangesNothing
   const auto before = bitsOf(tape.gradients());
   const auto sentence =
       sentenceOf([&] { backward(std::span<const V>(roots), std::span<const double>(seeds)); });
-  EXPECT_EQ(sentence, "backward from 2 roots with 1 seeds");
+  EXPECT_EQ(sentence, "backward: expected a seed for each of 2 roots, got 1");
   EXPECT_EQ(bitsOf(tape.gradients()), before);
 }
 
@@ -803,6 +804,60 @@ TEST_F(BackwardTest, AClosedGateReachesItsOperandWithZero) {
   const V x = 0.0;
   backward(relu(logarithm(x)));
   EXPECT_TRUE(std::isnan(x.gradCopy())) << "PyTorch: relu passes 0 on, 0 * inf is NaN";
+}
+
+// ---- Lists of roots, parameters to zero ----
+
+TEST_F(BackwardTest, RootsAndSeedsAreAnyLists) {
+  const V x = 1.5, y = -0.5;
+  const V p = x * y, q = sqr(x);
+  const auto gradientOf = [&](auto&& sweep) {
+    tape.zeroGrad();
+    sweep();
+    return x.gradCopy();
+  };
+  const double plain = -0.5 + 3.0, weighted = 2 * -0.5 + 0.25 * 3.0;
+  const std::vector<V> roots{p, q};
+  const std::vector<double> seeds{2.0, 0.25};
+  EXPECT_EQ(gradientOf([&] { backward(roots); }), plain);
+  EXPECT_EQ(gradientOf([&] { backward(std::array{p, q}); }), plain);
+  EXPECT_EQ(gradientOf([&] { backward({p, q}); }), plain);
+  EXPECT_EQ(gradientOf([&] { backward(roots, seeds); }), weighted);
+  EXPECT_EQ(gradientOf([&] { backward(std::array{p, q}, std::array{2.0, 0.25}); }), weighted);
+  EXPECT_EQ(gradientOf([&] { backward(std::span<const V>(roots), std::span<const double>(seeds)); }),
+            weighted);
+  EXPECT_EQ(gradientOf([&] { backward({p, q}, {2.0, 0.25}); }), weighted);
+  EXPECT_EQ(sentenceOf([&] { backward(roots, std::vector<double>{1.0}); }),
+            "backward: expected a seed for each of 2 roots, got 1");
+}
+
+TEST_F(BackwardTest, ADefaultConstructedRootAddsNothing) {
+  const V x = 1.5, q = sqr(x);
+  backward({V(), q, V()}, {5.0, 2.0, 7.0});
+  EXPECT_EQ(x.gradCopy(), 6.0);
+  backward(std::vector<V>(2));
+  EXPECT_EQ(x.gradCopy(), 6.0);
+}
+
+// It looked for the instruction of every element: 3.6 s for these 40,000.
+TEST_F(BackwardTest, ZeroGradOfARangeIsLinear) {
+  const std::size_t n = 40'000;
+  const auto w = tape.leaves(n, 0.5);
+  V s = w[0];
+  for (std::size_t i = 1; i < n; ++i) s = s + w[i] * w[i - 1];
+  backward(s * softmax(w.subrange(0, 3))[0]);
+  const auto start = std::chrono::steady_clock::now();
+  zeroGrad(w);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(500));
+  for (const double g : w.gradients()) ASSERT_EQ(g, 0.0);
+}
+
+TEST_F(BackwardTest, ZeroGradOfAStridedRangeLeavesTheOthers) {
+  const auto w = tape.leaves(6, 0.5);
+  backward(reduceSum(w));
+  zeroGrad(w.every(4, 3, -2));
+  EXPECT_EQ(std::vector<double>(w.gradients().begin(), w.gradients().end()),
+            (std::vector<double>{0, 1, 0, 1, 0, 1}));
 }
 
 // ---- firstNonFinite ----

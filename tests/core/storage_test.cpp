@@ -43,7 +43,8 @@ TEST(Counts, ThatWrapAreRefusedByAnEmptyThreadTape) {
 }
 
 TEST(BorrowedMemory, BeyondTheLimitIsUsedUpToTheLimit) {
-  for (const std::uint64_t bytes : {std::uint64_t{5'000'000'000}, std::uint64_t{1} << 40, std::uint64_t{huge}}) {
+  for (const std::uint64_t bytes :
+       {std::uint64_t{5'000'000'000}, std::uint64_t{1} << 40, std::uint64_t{huge}}) {
     const Room room = TapeArrays<float, defaultConfig>::evenRoom(static_cast<std::size_t>(bytes));
     EXPECT_LE(room.words, maxIndex);
     EXPECT_EQ(room.scalars, maxIndex / 2);

@@ -112,8 +112,7 @@ TYPED_TEST(ValueTest, SetDataOfAComputedNodeIsAnErrorThatChangesNothing) {
   using V = Value<double, TypeParam::value>;
   const V a = 2.0;
   V b = a * 3.0;
-  EXPECT_EQ(sentenceOf([&] { b.setData(5.0); }),
-            "setData on node 1, which was computed: only leaves can change");
+  EXPECT_EQ(sentenceOf([&] { b.setData(5.0); }), "setData: node 1 was computed, only leaves can change");
   EXPECT_EQ(b.dataCopy(), 6.0);
 }
 
@@ -354,8 +353,8 @@ TEST_F(CheckedValue, SetDataReportsAStaleLeaf) {
   EXPECT_EQ(sentenceOf([&] { stale.setData(1.0); }), "a Value from before a rewind is used: node 0 is gone");
 }
 
-TEST_F(CheckedValue, NeverAssignedIsReported) {
-  expectReported(V(), "a Value that was never given a number is used");
+TEST_F(CheckedValue, OfADefaultConstructedHandleIsReported) {
+  expectReported(V(Handle<checked>()), "a default-constructed Range or handle is used; assign it first");
 }
 
 TEST_F(CheckedValue, ForeignIsReported) {
@@ -445,10 +444,14 @@ TYPED_TEST(ValueTest, RangesOfRanges) {
 
 TYPED_TEST(ValueTest, ASubrangeBeyondARangeIsAnError) {
   const auto x = this->tape.leaves(5, 0.5);
-  EXPECT_EQ(sentenceOf([&] { x.subrange(3, 3); }), "elements 3 to 5 are out of range for a Range of 5 elements");
-  EXPECT_EQ(sentenceOf([&] { x.subrange(5, 1); }), "1 elements from 5 on are out of range for a Range of 5 elements");
-  EXPECT_EQ(sentenceOf([&] { x.every(1, 3, 2); }), "elements 1 to 5 are out of range for a Range of 5 elements");
-  EXPECT_EQ(sentenceOf([&] { x.every(1, 3, -1); }), "elements 1 to -1 are out of range for a Range of 5 elements");
+  EXPECT_EQ(sentenceOf([&] { x.subrange(3, 3); }),
+            "elements 3 to 5 are out of range for a Range of 5 elements");
+  EXPECT_EQ(sentenceOf([&] { x.subrange(5, 1); }),
+            "1 elements from 5 on are out of range for a Range of 5 elements");
+  EXPECT_EQ(sentenceOf([&] { x.every(1, 3, 2); }),
+            "elements 1 to 5 are out of range for a Range of 5 elements");
+  EXPECT_EQ(sentenceOf([&] { x.every(1, 3, -1); }),
+            "elements 1 to -1 are out of range for a Range of 5 elements");
 }
 
 // Two sizes subtracted the wrong way round.

@@ -1,13 +1,18 @@
 // backward: the gradients of everything that a root depends on.
 //
 // Leaves accumulate over calls, as in PyTorch; inner nodes hold the gradients of the last call. Any number of roots,
-// any number of calls, in any order. All forms give the same bits.
+// any number of calls, in any order. All forms give the same bits. A gradient that is written through tape.gradients()
+// stays where it is: at a leaf and at an inner node above the last root it is added to; `setGrad` at an inner node is
+// cleared by the next call.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <type_traits>
 
+#include "list_mode.hpp"
 #include "value.hpp"
 
 namespace burtorch {
@@ -16,6 +21,8 @@ namespace burtorch {
 template <class T, Config C>
 BURTORCH_INLINE void backward(const Value<T, C>& root, std::type_identity_t<T> seed = T{1}) {
   Tape<T, C>& tape = *currentTapeSlot<T, C>;
+  if (root.isZero()) [[unlikely]]
+    return Sweep<T, C>(tape).clearInner();  // nothing depends on a constant
   const Index node = tape.indexOf(root.handle());
   const auto position = tape.find(node);
   Sweep<T, C> sweep(tape);
@@ -25,32 +32,60 @@ BURTORCH_INLINE void backward(const Value<T, C>& root, std::type_identity_t<T> s
   tape.setSwept(position);
 }
 
-/// Several roots in one sweep: the gradient of sum seed_i * root_i. Without seeds they are all 1.
+namespace detail {
 template <class T, Config C>
-void backward(std::span<const Value<T, C>> roots, std::span<const T> seeds = {}) {
+void backwardFrom(std::span<const Value<T, C>> roots, std::span<const T> seeds, bool hasSeeds) {
   Tape<T, C>& tape = *currentTapeSlot<T, C>;
-  if (roots.empty()) return;
-  if (!seeds.empty() && seeds.size() != roots.size())
-    fail("backward from %zu roots with %zu seeds", roots.size(), seeds.size());
-  Index top = 0;
-  for (const auto& root : roots) {
-    const Index node = tape.indexOf(root.handle());
-    if (node > top) top = node;
-  }
+  if (hasSeeds && seeds.size() != roots.size())
+    fail("backward: expected a seed for each of %zu roots, got %zu", roots.size(), seeds.size());
+  std::size_t end = 0;  // of the nodes up to the topmost root
+  for (const auto& root : roots)
+    if (!root.isZero()) end = std::max(end, std::size_t{tape.indexOf(root.handle())} + 1);
+  if (end == 0) return;
   Sweep<T, C> sweep(tape);
   sweep.clearInner();
   for (std::size_t i = 0; i < roots.size(); ++i)
-    sweep.addSeed(tape.indexOf(roots[i].handle()), seeds.empty() ? T{1} : seeds[i]);
-  const auto position = tape.find(top);
+    if (!roots[i].isZero()) sweep.addSeed(roots[i].handle().index, hasSeeds ? seeds[i] : T{1});
+  const auto position = tape.find(static_cast<Index>(end - 1));
   sweep.run(position, tape.gradients()[position.last], [&](auto visit) {
-    for (const auto& root : roots) visit(tape.indexOf(root.handle()));
+    for (const auto& root : roots)
+      if (!root.isZero()) visit(root.handle().index);
   });
   tape.setSwept(position);
+}
+template <class X> struct IsTapeValue : std::false_type {};
+template <class T, Config C> struct IsTapeValue<Value<T, C>> : std::true_type {};
+}  // namespace detail
+
+/// A list of Values in memory: vector, array, span.
+template <class L>
+concept ValueList = detail::IsTapeValue<std::remove_cvref_t<detail::ItemOf<L>>>::value;
+
+/// Several roots in one sweep: the gradient of sum seed_i * root_i. Without seeds they are all 1.
+template <ValueList L> void backward(const L& roots) {
+  using V = detail::ItemOf<L>;
+  detail::backwardFrom(std::span<const V>(std::data(roots), std::size(roots)),
+                       std::span<const typename V::Scalar>(), false);
+}
+template <ValueList L, class S> void backward(const L& roots, const S& seeds) {
+  using V = detail::ItemOf<L>;
+  detail::backwardFrom(std::span<const V>(std::data(roots), std::size(roots)),
+                       std::span<const typename V::Scalar>(std::data(seeds), std::size(seeds)), true);
+}
+template <class T, Config C> void backward(std::initializer_list<Value<T, C>> roots) {
+  detail::backwardFrom(std::span<const Value<T, C>>(roots.begin(), roots.size()), std::span<const T>(),
+                       false);
+}
+template <class T, Config C>
+void backward(std::initializer_list<Value<T, C>> roots,
+              std::initializer_list<std::type_identity_t<T>> seeds) {
+  detail::backwardFrom(std::span<const Value<T, C>>(roots.begin(), roots.size()),
+                       std::span<const T>(seeds.begin(), seeds.size()), true);
 }
 
 /// How many 64-bit words of scratch storage a sweep from `root` needs: a bit for every scalar up to it.
 template <class T, Config C> std::size_t scratchWords(const Value<T, C>& root) {
-  return root.sysGetRawNodeIndex() / 64 + 1;
+  return root.isZero() ? 1 : root.sysGetRawNodeIndex() / 64 + 1;
 }
 
 /// As `backward`, but visits only the nodes that the root depends on, which it marks in the caller's storage
@@ -59,10 +94,12 @@ template <class T, Config C>
 void backwardWithScratchStorage(const Value<T, C>& root, std::span<std::uint64_t> scratch,
                                 std::type_identity_t<T> seed = T{1}) {
   Tape<T, C>& tape = *currentTapeSlot<T, C>;
+  if (root.isZero()) return Sweep<T, C>(tape).clearInner();
   const Index node = tape.indexOf(root.handle());
   const std::size_t words = scratchWords(root);
   if (scratch.size() < words)
-    fail("backwardWithScratchStorage needs %zu words of scratch storage, it was given %zu", words,
+    fail(ErrorCode::outOfRoom,
+         "backwardWithScratchStorage needs %zu words of scratch storage, it was given %zu", words,
          scratch.size());
   for (std::size_t i = 0; i < words; ++i) scratch[i] = 0;
   const auto position = tape.find(node);
@@ -79,7 +116,13 @@ void backwardWithScratchStorage(const Value<T, C>& root, std::span<std::uint64_t
 
 /// Sets the gradients of a range, typically the parameters, to zero.
 template <class T, Config C> void zeroGrad(const Range<T, C>& parameters) {
-  for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i].setGrad(T{0});
+  // Without setGrad, which looks for the instruction of every element: zeros are nothing to clear later.
+  if (parameters.stride() == 1) {
+    for (T& g : parameters.gradients()) g = T{0};
+  } else {
+    const std::span<T> gradients = currentTape<T, C>().gradients();
+    for (std::size_t i = 0; i < parameters.size(); ++i) gradients[parameters[i].sysGetRawNodeIndex()] = T{0};
+  }
 }
 
 /// The first node, in the order of recording, whose value or gradient is not finite; the tape's size if there is none.

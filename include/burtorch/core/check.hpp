@@ -63,7 +63,7 @@ namespace detail {
 
 /// Reports a problem; `format` is printf's. Without a code it is an invalid argument.
 [[noreturn, gnu::cold, gnu::noinline, gnu::format(printf, 2, 3)]] inline void fail(ErrorCode code,
-                                                                                  const char* format, ...) {
+                                                                                   const char* format, ...) {
   char sentence[256];
   std::va_list arguments;
   va_start(arguments, format);

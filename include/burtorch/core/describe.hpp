@@ -26,6 +26,7 @@ template <class T> std::string scalarAsString(const T& x) {
 
 /// "c = eBinaryAdd(#0, #1), data -39, grad -35, #2": name, operator, operands, value, gradient, index.
 template <class T, Config C> std::string asString(const Value<T, C>& value) {
+  if (value.isZero()) return "default-constructed, data 0, no node";
   const Tape<T, C>& tape = *currentTapeSlot<T, C>;
   const Index node = value.sysGetRawNodeIndex();
   const OpInfo& info = tape.opOf(node);

@@ -78,23 +78,24 @@ template <class T> struct Mode<Dual<T>> {
 
 /// The product of the Hessian of `f` at `x` with the vector `v`, by one sweep over a tape of dual numbers.
 /// `f` takes std::span<const X> of any number type X and returns an X. Also gives the gradient, if asked for.
-template <class T, class F>
+template <class T, Config C = defaultConfig, class F>
 void hessianVector(F&& f, std::span<const T> x, std::span<const T> v, std::span<T> product,
                    std::span<T> gradient = {}) {
   if (v.size() != x.size() || product.size() != x.size() ||
       (!gradient.empty() && gradient.size() != x.size()))
     fail("hessianVector of %zu variables, a vector of %zu and a result of %zu", x.size(), v.size(),
          product.size());
-  Tape<Dual<T>> tape;
+  using V = Value<Dual<T>, C>;
+  Tape<Dual<T>, C> tape;
   CurrentTape here(tape);
   const auto leaves = tape.leaves(x.size());
-  Buffer<Value<Dual<T>>> handles;
+  Buffer<V> handles;
   handles.allocate(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) {
     leaves.values()[i] = {x[i], v[i]};
     handles.data()[i] = leaves[i];
   }
-  backward(f(std::span<const Value<Dual<T>>>(handles.data(), x.size())));
+  backward(f(std::span<const V>(handles.data(), x.size())));
   for (std::size_t i = 0; i < x.size(); ++i) {
     product[i] = leaves.gradients()[i].tangent;
     if (!gradient.empty()) gradient[i] = leaves.gradients()[i].value;

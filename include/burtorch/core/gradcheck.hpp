@@ -23,16 +23,18 @@ struct GradcheckResult {
 
 /// Compares reverse-mode gradients of `f` at `x` with central differences. `f` takes std::span<const X> of any number
 /// type X and returns an X: gradcheck([](auto x) { return sqr(x[0]) * x[1]; }, std::array{1.5, -0.4}).
-template <class F, class L> GradcheckResult gradcheck(F&& f, const L& x, double tolerance = 1e-6) {
+template <Config C = defaultConfig, class F, class L>
+GradcheckResult gradcheck(F&& f, const L& x, double tolerance = 1e-6) {
   using T = ElementOf<L>;
   const std::size_t count = std::size(x);
-  Tape<T> tape;
+  using V = Value<T, C>;
+  Tape<T, C> tape;
   CurrentTape here(tape);
   const auto leaves = tape.leaves(std::span<const T>(std::data(x), count));
-  Buffer<Value<T>> handles;
+  Buffer<V> handles;
   handles.allocate(count);
   for (std::size_t i = 0; i < count; ++i) handles.data()[i] = leaves[i];
-  backward(f(std::span<const Value<T>>(handles.data(), count)));
+  backward(f(std::span<const V>(handles.data(), count)));
 
   Buffer<T> point;
   point.allocate(count);

@@ -41,7 +41,9 @@ template <class Op, class T, Config C> GradientOnly<T, C> withoutValue(const Val
   } else {
     Tape<T, C>& tape = Tape<T, C>::withRoom({1, 1, 0});
     const T unknown{std::numeric_limits<PlainOf<T>>::quiet_NaN()};
-    return {Value<T, C>(tape.append(opcodeOn<Op>(tape), tape.indexOf(x.handle()), 0, unknown)), true};
+    const Opcode op = opcodeOn<Op>(tape);
+    const Index a = x.nodeOn(tape, {1, 1, 0});
+    return {Value<T, C>(tape.append(op, a, 0, unknown)), true};
   }
 }
 template <class Op, class T, Config C>
@@ -51,8 +53,10 @@ GradientOnly<T, C> withoutValue(const Value<T, C>& x, const Value<T, C>& y) {
   } else {
     Tape<T, C>& tape = Tape<T, C>::withRoom({1, 1, 0});
     const T unknown{std::numeric_limits<PlainOf<T>>::quiet_NaN()};
-    const Index a = tape.indexOf(x.handle()), b = tape.indexOf(y.handle());
-    return {Value<T, C>(tape.append(opcodeOn<Op>(tape), a, b, unknown)), true};
+    const Opcode op = opcodeOn<Op>(tape);
+    if constexpr (C.checks) y.numberOn(tape);  // may fail, before anything changes
+    const Index a = x.nodeOn(tape, Room{1, 1, 0} + y.missing()), b = y.nodeOn(tape, {1, 1, 0});
+    return {Value<T, C>(tape.append(op, a, b, unknown)), true};
   }
 }
 template <class Op, NumberList L>

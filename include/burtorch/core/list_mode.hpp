@@ -42,8 +42,8 @@ namespace detail {
 constexpr void requireElements(std::size_t count, std::string_view name) {
   if (count == 0) fail("%.*s of an empty list", static_cast<int>(name.size()), name.data());
   if (count > maxIndex)  // a list of ranges may name the same numbers many times
-    fail("%.*s of %zu numbers: a list holds at most %zu", static_cast<int>(name.size()), name.data(), count,
-         maxIndex);
+    fail(ErrorCode::outOfRoom, "%.*s of %zu numbers: a list holds at most %zu", static_cast<int>(name.size()),
+         name.data(), count, maxIndex);
 }
 constexpr void requireEqual(std::size_t x, std::size_t y, std::string_view name) {
   if (x != y) fail("%.*s of lists of %zu and %zu numbers", static_cast<int>(name.size()), name.data(), x, y);

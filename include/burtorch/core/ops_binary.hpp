@@ -75,8 +75,8 @@ struct NegativeMean : BinaryOp {
 
 struct Max : BinaryOp {
   static constexpr std::string_view name = "max", opcode = "eBinaryMax", formula = "max(x, y)";
-  // NaN wins, and a tie shares the gradient.
-  template <class T> static constexpr T value(T x, T y) { return select(x != x, x, select(x > y, x, y)); }
+  // NaN wins, and a tie shares the gradient. Of 0 and -0 the first is taken, as PyTorch does.
+  template <class T> static constexpr T value(T x, T y) { return select(x != x, x, select(x >= y, x, y)); }
   template <class T> static constexpr T slopeX(T g, T x, T y, Unread) {
     return select(x == y, g * T{0.5}, select(x < y, T{0}, g));
   }
@@ -87,7 +87,7 @@ struct Max : BinaryOp {
 
 struct Min : BinaryOp {
   static constexpr std::string_view name = "min", opcode = "eBinaryMin", formula = "min(x, y)";
-  template <class T> static constexpr T value(T x, T y) { return select(x != x, x, select(x < y, x, y)); }
+  template <class T> static constexpr T value(T x, T y) { return select(x != x, x, select(x <= y, x, y)); }
   template <class T> static constexpr T slopeX(T g, T x, T y, Unread) {
     return select(x == y, g * T{0.5}, select(x > y, T{0}, g));
   }

@@ -31,7 +31,8 @@ using std::abs, std::cos, std::erf, std::exp, std::expm1, std::log, std::log1p, 
 
 struct Relu : UnaryOp {
   static constexpr std::string_view name = "relu", opcode = "eRelu", formula = "max(0, x)";
-  template <class T> static constexpr T value(T x) { return select(x <= T{0}, T{0}, x); }
+  // relu(-0) is -0, as PyTorch 2.13 has it.
+  template <class T> static constexpr T value(T x) { return select(x < T{0}, T{0}, x); }
   // Selected, not multiplied: whatever arrives at a closed gate, inf or NaN too, stays outside. The kink takes 0.
   template <class T> static constexpr T slope(T g, T x, Unread) { return select(x <= T{0}, T{0}, g); }
 };

@@ -44,7 +44,8 @@ template <NumberList L> constexpr ElementOf<L> crossEntropy(const L& logits, std
   using X = ElementOf<L>;
   const std::size_t count = detail::ListMode<X>::count(logits);
   detail::requireElements(count, ops::CrossEntropy::name);
-  if (target >= count) fail("crossEntropy with target %zu of %zu logits", target, count);
+  if (target >= count)
+    fail(ErrorCode::outOfRange, "crossEntropy with target %zu of %zu logits", target, count);
   return detail::ListMode<X>::template varying<ops::CrossEntropy>(logits, target);
 }
 

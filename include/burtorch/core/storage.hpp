@@ -52,7 +52,8 @@ template <class T, bool allocates = true, std::size_t skew = 0> class Buffer {
     static_assert(allocates);
     if (capacity == 0) return;
     if (capacity > (SIZE_MAX - cacheLine - skew) / sizeof(T))  // where addresses have 32 bits
-      fail(ErrorCode::outOfMemory, "out of memory: a tape asked for %zu times %zu bytes", capacity, sizeof(T));
+      fail(ErrorCode::outOfMemory, "out of memory: a tape asked for %zu times %zu bytes", capacity,
+           sizeof(T));
     const std::size_t bytes = capacity * sizeof(T) + cacheLine + skew;
     const std::ptrdiff_t shift = owned_ != nullptr ? reinterpret_cast<std::byte*>(data_) - owned_ : 0;
     void* memory = std::realloc(owned_, bytes);
@@ -136,8 +137,8 @@ template <class T, Config C> struct TapeArrays {
   void borrow(std::span<std::byte> memory, Room room) {
     requireIndices(room);
     if (memory.size() < requiredBytes(room))
-      fail(ErrorCode::outOfRoom, "a buffer of %zu bytes is too small for the room asked for: %zu are needed", memory.size(),
-           requiredBytes(room));
+      fail(ErrorCode::outOfRoom, "a buffer of %zu bytes is too small for the room asked for: %zu are needed",
+           memory.size(), requiredBytes(room));
     void* at = memory.data();
     std::size_t left = memory.size();
     const auto take = [&]<class E, std::size_t skew>(Buffer<E, C.allocates, skew>& buffer,

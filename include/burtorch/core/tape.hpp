@@ -92,9 +92,9 @@ template <class T, Config C> class Tape {
   /// How far the tape is written: all that `rewind` must restore. Fields of two sizes alternate, and in the tape they lie
   /// apart, so that compilers copy them one by one: a wide copy of counters that were just written one by one waits until
   /// all of them have reached the cache, some 20 cycles at every sample.
-  struct NoOrigin {};
   /// With checks: whose mark it is, and the age of the last scalar below it, which changes if that is recorded again.
-  struct Origin {
+  struct NoOwner {};
+  struct Owner {
     const Tape* tape = nullptr;
     Index epoch = 0;
   };
@@ -105,11 +105,11 @@ template <class T, Config C> class Tape {
     Index tailCode = 0;
     std::size_t leadingLeaves = 0;
     Index wordCount = 0;
-    [[no_unique_address]] std::conditional_t<C.checks, Origin, NoOrigin> origin = {};
+    [[no_unique_address]] std::conditional_t<C.checks, Owner, NoOwner> owner = {};
   };
   Mark mark() const {
     Mark mark{codeSize_, lastName_, bias_, tailCode_, leadingLeaves_, wordCount_};
-    if constexpr (C.checks) mark.origin = {this, size() == 0 ? 0 : arrays_.epochs.data()[size() - 1]};
+    if constexpr (C.checks) mark.owner = {this, size() == 0 ? 0 : arrays_.epochs.data()[size() - 1]};
     return mark;
   }
   /// Whether the tape still holds what it held at the mark. Without checks only its length is compared.
@@ -117,7 +117,7 @@ template <class T, Config C> class Tape {
     if constexpr (C.checks) {
       const std::size_t scalars = mark.codeSize + mark.bias;
       return mark.codeSize <= codeSize_ && scalars <= size() && mark.wordCount <= wordCount_ &&
-             (scalars == 0 || arrays_.epochs.data()[scalars - 1] == mark.origin.epoch);
+             (scalars == 0 || arrays_.epochs.data()[scalars - 1] == mark.owner.epoch);
     } else {
       return mark.codeSize <= codeSize_;
     }
@@ -125,7 +125,7 @@ template <class T, Config C> class Tape {
   /// Forgets everything recorded since the mark; the memory stays. Handles from after the mark are stale.
   BURTORCH_INLINE void rewind(const Mark& mark) {
     if constexpr (C.checks)
-      if (mark.origin.tape != nullptr && mark.origin.tape != this)
+      if (mark.owner.tape != nullptr && mark.owner.tape != this)
         fail("rewind: the mark belongs to another tape; use a mark of this one");
     if (mark.codeSize > codeSize_) [[unlikely]]
       fail("rewind to a mark of %zu instructions on a tape of %zu", mark.codeSize, codeSize_);
@@ -149,6 +149,9 @@ template <class T, Config C> class Tape {
   /// Sets all gradients to zero.
   void zeroGrad();
 
+  bool isLeaf(Index node) const {
+    return arrays_.code.data()[find(node).instruction].op() == OpList::indexOf<ops::Leaf>();
+  }
   /// The operator that made a node.
   const OpInfo& opOf(Index node) const { return infoOf(arrays_.code.data()[find(node).instruction].op()); }
 
@@ -200,6 +203,11 @@ template <class T, Config C> class Tape {
     if (leadingLeaves_ == codeSize_) ++leadingLeaves_;
     return append(OpList::indexOf<ops::Leaf>(), 0, 1, value);
   }
+  /// Appends a leaf of 0 to the current tape, with room for `after` behind it.
+  [[gnu::cold, gnu::noinline]] static Index appendZero(Room after) {
+    Tape& tape = withRoom(after + Room{1, 1, 0});
+    return tape.indexOf(tape.appendLeaf(T{0}));
+  }
   /// Appends a block of `count` results; the caller fills in their values.
   T* appendBlock(Opcode op, Index a, std::size_t count) {
     const std::size_t first = size();
@@ -247,7 +255,9 @@ template <class T, Config C> class Tape {
   Opcode userOpcode(const UserOp<T>* op) {
     std::size_t i = 0;
     while (i < userOpCount_ && userOps_[i] != op) ++i;
-    if (i == maxUserOps) fail(ErrorCode::outOfRoom, "more than %zu different operators of the user's own on one tape", maxUserOps);
+    if (i == maxUserOps)
+      fail(ErrorCode::outOfRoom, "more than %zu different operators of the user's own on one tape",
+           maxUserOps);
     if (i == userOpCount_) userOps_[userOpCount_++] = op;
     return static_cast<Opcode>(firstUserOpcode + i);
   }
@@ -345,7 +355,7 @@ template <class T, Config C> class Tape {
   void check(const Handle<C>& handle) const {
     if (handle.tape != this)
       fail(handle.tape == nullptr
-               ? "a Value that was never given a number is used"
+               ? "a default-constructed Range or handle is used; assign it first"
                : "a Value of another tape is used: make its tape current, or copy its number");
     if (handle.index >= size() || arrays_.epochs.data()[handle.index] != handle.epoch)
       fail("a Value from before a rewind is used: node %u is gone", handle.index);
@@ -381,11 +391,10 @@ template <class T, Config C> void Tape<T, C>::ensure(Room extra) {
   const Room needed = used() + extra, room = arrays_.room();
   requireIndices(needed);
   if (!isGrowing_ || !C.allocates)
-    fail(
-        ErrorCode::outOfRoom,
-        "the tape is full: %zu scalars, %zu instructions and %zu words are needed, it has room for %zu, %zu "
-        "and %zu",
-        needed.scalars, needed.instructions, needed.words, room.scalars, room.instructions, room.words);
+    fail(ErrorCode::outOfRoom,
+         "the tape is full: %zu scalars, %zu instructions and %zu words are needed, it has room for %zu, %zu "
+         "and %zu",
+         needed.scalars, needed.instructions, needed.words, room.scalars, room.instructions, room.words);
   if constexpr (C.allocates) arrays_.grow(needed);
   if (epoch_ == 0) startEpoch();
   updateLimit();

@@ -19,53 +19,82 @@
 
 namespace burtorch {
 
+/// Where the number of a Value is.
+enum class Origin : std::uint8_t {
+  zero,    // nowhere: a default-constructed Value is 0 and has no node
+  leaf,    // on the tape
+  node,    // on the tape; a leaf or an element of a computed block
+  result,  // in the handle: of an operator's result
+};
+
 template <class T, Config C> class Value {
  public:
   using Scalar = T;
 
-  /// Refers to nothing yet; to be assigned before it is used.
+  /// The number 0, as T() is for every number type. It has no node: an operator on it records a leaf first.
   Value() = default;
   /// A leaf on the current tape.
-  Value(T number) : handle_(Tape<T, C>::withRoom().appendLeaf(number)) {}
-  Value(T number, std::string_view name) {
+  Value(T number) : handle_(Tape<T, C>::withRoom().appendLeaf(number)), origin_(Origin::leaf) {}
+  Value(T number, std::string_view name) : origin_(Origin::leaf) {
     // Room for both first: a leaf without its name must not stay behind.
     handle_ = Tape<T, C>::withRoom(Room{1, 1, Tape<T, C>::wordsOfName(name)}).appendLeaf(number);
     setName(name);
   }
-  explicit Value(Handle<C> handle) : handle_(handle) {}
+  explicit Value(Handle<C> handle, Origin origin = Origin::node) : handle_(handle), origin_(origin) {}
   /// The result of an operator.
-  Value(Handle<C> handle, T number) : handle_(handle), isComputed_(true), number_(number) {}
+  Value(Handle<C> handle, T number) : handle_(handle), origin_(Origin::result), number_(number) {}
 
-  T dataCopy() const { return tape().values()[index()]; }
-  T gradCopy() const { return tape().gradients()[index()]; }
+  T dataCopy() const { return isZero() ? T{0} : tape().values()[index()]; }
+  T gradCopy() const { return isZero() ? T{0} : tape().gradients()[index()]; }
   /// Changes the number of a leaf. Nodes that were computed from it keep theirs.
   void setData(T number) {
-    if (isComputed_) fail("setData on node %u, which was computed: only leaves can change", handle_.index);
-    tape().values()[index()] = number;
+    if (isZero()) return void(*this = Value(number));
+    const Index node = index();
+    if (origin_ == Origin::result || (origin_ == Origin::node && !tape().isLeaf(node)))
+      fail("setData: node %u was computed, only leaves can change", node);
+    tape().values()[node] = number;
   }
   void setGrad(T gradient) {
+    if (isZero()) *this = Value(T{0});
     tape().gradients()[index()] = gradient;
     tape().touchGradient(index());
   }
 
-  void setName(std::string_view name) {
-    if constexpr (C.names) tape().setName(index(), name);
+  void setName([[maybe_unused]] std::string_view name) {
+    if constexpr (C.names) {
+      if (isZero())
+        *this = Value(T{0}, name);
+      else
+        tape().setName(index(), name);
+    }
   }
-  std::string_view name() const { return tape().nameOf(index()); }
+  std::string_view name() const { return isZero() ? std::string_view{} : tape().nameOf(index()); }
 
   /// The node's index into the tape's values and gradients.
-  Index sysGetRawNodeIndex() const { return index(); }
+  Index sysGetRawNodeIndex() const {
+    if (isZero()) fail("a default-constructed Value is the number 0 and has no node; assign it first");
+    return index();
+  }
   const Handle<C>& handle() const { return handle_; }
+  /// Default-constructed: the number 0, without a node.
+  BURTORCH_INLINE bool isZero() const { return origin_ == Origin::zero; }
+
+  // For the engine.
+
+  /// How much room the node of this operand still takes.
+  BURTORCH_INLINE Room missing() const { return isZero() ? Room{1, 1, 0} : Room{}; }
+  /// The node on the current tape; that of a default-constructed Value is recorded, with room for `after` behind it.
+  BURTORCH_INLINE Index nodeOn(Tape<T, C>& tape, Room after) const {
+    if (origin_ == Origin::result) return tape.indexOf(handle_);
+    if (origin_ == Origin::zero) [[unlikely]]
+      return Tape<T, C>::appendZero(after);
+    return tape.indexOf(handle_);
+  }
   BURTORCH_INLINE T numberOn(const Tape<T, C>& tape) const {
-    if constexpr (C.checks) {
-      const T now = tape.valueAt(handle_.index);
-      if (isComputed_ && std::memcmp(&now, &number_, sizeof now) != 0)
-        fail(
-            "node %u got another number by a replay or a load: its old handle cannot be used in a new "
-            "operator",
-            handle_.index);
-    }
-    return isComputed_ ? number_ : tape.valueAt(handle_.index);
+    if constexpr (C.checks)
+      if (!isZero()) check(tape.valueAt(tape.indexOf(handle_)));
+    // A zero's number is in the handle, too.
+    return origin_ == Origin::result || origin_ == Origin::zero ? number_ : tape.valueAt(handle_.index);
   }
 
   friend bool operator==(const Value& x, const Value& y) { return x.dataCopy() == y.dataCopy(); }
@@ -80,9 +109,15 @@ template <class T, Config C> class Value {
  private:
   static Tape<T, C>& tape() { return *currentTapeSlot<T, C>; }
   Index index() const { return tape().indexOf(handle_); }
+  void check(T now) const {
+    if (origin_ == Origin::result && std::memcmp(&now, &number_, sizeof now) != 0)
+      fail(
+          "node %u got another number by a replay or a load: its old handle cannot be used in a new operator",
+          handle_.index);
+  }
 
   Handle<C> handle_;
-  bool isComputed_ = false;
+  Origin origin_ = Origin::zero;
   T number_{};
 };
 
@@ -96,8 +131,8 @@ template <class T, Config C> class Range {
   using Element = Value<T, C>;
 
   Range() = default;
-  Range(Handle<C> first, std::size_t count, std::int32_t stride = 1)
-      : first_(first), count_(static_cast<Index>(count)), stride_(stride) {}
+  Range(Handle<C> first, std::size_t count, std::int32_t stride = 1, Origin origin = Origin::node)
+      : first_(first), count_(static_cast<Index>(count)), stride_(stride), origin_(origin) {}
 
   std::size_t size() const { return count_; }
   std::int32_t stride() const { return stride_; }
@@ -105,22 +140,23 @@ template <class T, Config C> class Range {
 
   Element operator[](std::size_t i) const {
     if constexpr (C.checks)
-      if (i >= count_) fail(ErrorCode::outOfRange, "index %zu is out of range for a Range of %u elements", i, count_);
-    return Element(currentTape<T, C>().handleOf(at(i)));
+      if (i >= count_)
+        fail(ErrorCode::outOfRange, "index %zu is out of range for a Range of %u elements", i, count_);
+    return Element(currentTape<T, C>().handleOf(at(i)), origin_);
   }
   Range subrange(std::size_t from, std::size_t count) const { return every(from, count, 1); }
   /// Elements from, from + step, ...: a column of a matrix, or the reverse with a negative step.
   Range every(std::size_t from, std::size_t count, std::int32_t step) const {
     if (count == 0) return {};
     if (from >= count_ || count > maxIndex)
-      fail(ErrorCode::outOfRange, "%zu elements from %zu on are out of range for a Range of %u elements", count,
-           from, count_);
+      fail(ErrorCode::outOfRange, "%zu elements from %zu on are out of range for a Range of %u elements",
+           count, from, count_);
     const auto end = static_cast<std::int64_t>(from) + static_cast<std::int64_t>(count - 1) * step;
     if (end < 0 || end >= static_cast<std::int64_t>(count_))
       fail(ErrorCode::outOfRange, "elements %zu to %lld are out of range for a Range of %u elements", from,
            static_cast<long long>(end), count_);
     // The step of a single element is never taken, and its product might overflow.
-    return {currentTape<T, C>().handleOf(at(from)), count, count == 1 ? 1 : step * stride_};
+    return {currentTape<T, C>().handleOf(at(from)), count, count == 1 ? 1 : step * stride_, origin_};
   }
 
   /// The numbers and their gradients, where they lie side by side (stride 1).
@@ -134,12 +170,16 @@ template <class T, Config C> class Range {
   std::span<T> slice(std::span<T> all) const {
     if (count_ == 0) return {};
     if (stride_ != 1) fail("a range with stride %d has no contiguous span", stride_);
+    if (first() + std::size_t{count_} > all.size())
+      fail("a Range of %u elements from node %u on reaches beyond the tape of %zu: it was rewound since",
+           count_, first(), all.size());
     return all.subspan(first(), count_);
   }
 
   Handle<C> first_;
   Index count_ = 0;
   std::int32_t stride_ = 1;
+  Origin origin_ = Origin::node;
 };
 
 template <class T, Config C> Range<T, C> Tape<T, C>::leaves(std::span<const T> values) {
@@ -159,7 +199,7 @@ template <class T, Config C> Range<T, C> Tape<T, C>::leaves(std::size_t count, T
   const std::size_t first = size();
   T* at = appendBlock(OpList::indexOf<ops::Leaf>(), 0, count);
   for (std::size_t i = 0; i < count; ++i) at[i] = value;
-  return {handleOf(static_cast<Index>(first)), count};
+  return {handleOf(static_cast<Index>(first)), count, 1, Origin::leaf};
 }
 
 template <class T, Config C> void Tape<T, C>::bind(const Range<T, C>& nodes) {
@@ -176,22 +216,24 @@ template <class T, Config C> struct Mode<Value<T, C>> {
 
   template <class Op> BURTORCH_INLINE static V unary(const V& x) {
     Tape<T, C>& tape = Tape<T, C>::withRoom();
-    const Index a = tape.indexOf(x.handle());
     const T y = apply<Op>(x.numberOn(tape));
-    return V(tape.append(opcodeOn<Op>(tape), a, 0, y), y);
+    const Opcode op = opcodeOn<Op>(tape);  // what may fail comes before anything changes
+    const Index a = x.nodeOn(tape, {1, 1, 0});
+    return V(tape.append(op, a, 0, y), y);
   }
   template <class Op> BURTORCH_INLINE static V binary(const V& x, const V& y) {
     Tape<T, C>& tape = Tape<T, C>::withRoom();
-    const Index a = tape.indexOf(x.handle()), b = tape.indexOf(y.handle());
     const T z = apply<Op>(x.numberOn(tape), y.numberOn(tape));
-    return V(tape.append(opcodeOn<Op>(tape), a, b, z), z);
+    const Opcode op = opcodeOn<Op>(tape);
+    const Index a = x.nodeOn(tape, Room{1, 1, 0} + y.missing()), b = y.nodeOn(tape, {1, 1, 0});
+    return V(tape.append(op, a, b, z), z);
   }
   template <class Op> BURTORCH_INLINE static V withConstant(const V& x, PlainOf<T> constant) {
     constexpr std::size_t words = sizeof constant / sizeof(Index);
     Tape<T, C>& tape = Tape<T, C>::template withRoom<words>();
-    const Index a = tape.indexOf(x.handle());
     const T y = applyConstant<Op>(x.numberOn(tape), constant);
-    const Opcode op = opcodeOn<Op>(tape);  // may fail, before anything has changed
+    const Opcode op = opcodeOn<Op>(tape);
+    const Index a = x.nodeOn(tape, {1, 1, words});
     return V(tape.append(op, a, tape.template appendWords<words>(&constant), y), y);
   }
 };

@@ -10,10 +10,22 @@
 
 namespace burtorch::detail {
 
-/// Writes lists of Values as the tape stores them (list.hpp). Nothing is committed, so an error changes nothing.
+/// Writes lists of Values as the tape stores them (list.hpp). First it is asked how many words all lists take, then
+/// `start` makes room, then they are written. Nothing is committed, so an error changes nothing. Default-constructed
+/// Values share one leaf of 0, recorded by `start`; until then its index is known already.
 template <class T, Config C> class ListWriter {
  public:
-  explicit ListWriter(Tape<T, C>& tape) : tape_(tape), begin_(tape.nextWord()), at_(begin_) {}
+  ListWriter() : tape_(currentTape<T, C>()), zero_(static_cast<Index>(tape_.size())) {}
+
+  /// Makes room for the lists, `words` long, and for what comes with them.
+  Tape<T, C>& start(std::size_t results, std::size_t words) {
+    const std::size_t zeros = hasZeros_ ? 1 : 0;
+    Tape<T, C>::withRoom({results, 1, words});  // before the sum, which could wrap
+    Tape<T, C>::withRoom({results + zeros, 1 + zeros, words});
+    if (hasZeros_) tape_.appendLeaf(T{0});
+    begin_ = at_ = tape_.nextWord();
+    return tape_;
+  }
 
   static std::size_t count(const Range<T, C>& range) { return range.size(); }
   template <class L> static std::size_t count(const L& list) {
@@ -26,10 +38,10 @@ template <class T, Config C> class ListWriter {
     }
   }
   /// How many words a list takes. Exact: a tape with the room that an earlier run used must do.
-  static std::size_t wordCount(const Range<T, C>& range) {
+  std::size_t wordCount(const Range<T, C>& range) {
     return range.size() == 0 ? 0 : range.stride() == 1 ? 1 : 2;
   }
-  template <class L> static std::size_t wordCount(const L& list) {
+  template <class L> std::size_t wordCount(const L& list) {
     if constexpr (std::is_same_v<ItemOf<L>, Value<T, C>>) {
       std::int32_t stride = 1;
       if (!isEven(std::span(std::data(list), std::size(list)), stride)) return 1 + std::size(list);
@@ -51,13 +63,18 @@ template <class T, Config C> class ListWriter {
       writeRanges(std::span(std::data(list), std::size(list)));
   }
 
+  Tape<T, C>& tape() const { return tape_; }
   std::size_t words() const { return static_cast<std::size_t>(at_ - begin_); }
   Index position() const { return static_cast<Index>(begin_ - tape_.words()); }
+  Index indexOf(const Value<T, C>& value) {
+    if (!value.isZero()) return tape_.indexOf(value.handle());
+    hasZeros_ = true;
+    return zero_;
+  }
 
  private:
-  static Index indexOf(const Value<T, C>& handle) { return currentTapeSlot<T, C>->indexOf(handle.handle()); }
   /// Whether the nodes lie at equal distances.
-  static bool isEven(std::span<const Value<T, C>> handles, std::int32_t& stride) {
+  bool isEven(std::span<const Value<T, C>> handles, std::int32_t& stride) {
     if (handles.size() < 2) return true;
     Index previous = indexOf(handles[1]);
     stride = static_cast<std::int32_t>(previous - indexOf(handles[0]));
@@ -103,8 +120,10 @@ template <class T, Config C> class ListWriter {
   }
 
   Tape<T, C>& tape_;
-  Index* const begin_;
-  Index* at_;
+  const Index zero_;
+  bool hasZeros_ = false;
+  Index* begin_ = nullptr;
+  Index* at_ = nullptr;
 };
 
 /// On Values they append one node, or a block of them, whose operands are lists among the tape's words.
@@ -121,14 +140,14 @@ template <class T, Config C> struct ListMode<Value<T, C>> {
   static V varying(const L& xs, Extra... extra) {
     const std::size_t count = Writer::count(xs);
     requireElements(count, Op::name);
-    Tape<T, C>& tape = Tape<T, C>::withRoom({1, 1, Writer::wordCount(xs) + sizeof...(extra)});
-    Writer writer(tape);
+    Writer writer;
+    const Opcode op = opcodeOn<Op>(writer.tape());
+    Tape<T, C>& tape = writer.start(1, writer.wordCount(xs) + sizeof...(extra));
     writer.write(xs);
     (writer.write(static_cast<Index>(extra)), ...);
     const Index at = writer.position();
     T value{std::numeric_limits<PlainOf<T>>::quiet_NaN()};
     if constexpr (!isValueSkipped) value = Op::value(listAt(tape, at, count), extra...);
-    const Opcode op = opcodeOn<Op>(tape);
     tape.commitWords(writer.words());
     const auto node = tape.append(op, at, static_cast<Index>(count), value);
     return isValueSkipped ? V(node) : V(node, value);
@@ -145,10 +164,10 @@ template <class T, Config C> struct ListMode<Value<T, C>> {
   template <class Op, class L> static Range<T, C> block(const L& xs) {
     const std::size_t count = Writer::count(xs);
     requireElements(count, Op::name);
-    Tape<T, C>& tape = Tape<T, C>::withRoom({count, 1, Writer::wordCount(xs)});
-    Writer writer(tape);
+    Writer writer;
+    const Opcode op = opcodeOn<Op>(writer.tape());
+    Tape<T, C>& tape = writer.start(count, writer.wordCount(xs));
     writer.write(xs);
-    const Opcode op = opcodeOn<Op>(tape);
     tape.commitWords(writer.words());
     const auto first = static_cast<Index>(tape.size());
     T* results = tape.appendBlock(op, writer.position(), count);
@@ -161,18 +180,19 @@ template <class T, Config C> struct ListMode<Value<T, C>> {
     const std::size_t count = Writer::count(xs);
     requireElements(count, Op::name);
     requireEqual(count, Writer::count(ys), Op::name);
-    Tape<T, C>& tape = Tape<T, C>::withRoom(
-        {1, 1, (bias != nullptr ? 1u : 0u) + Writer::wordCount(xs) + Writer::wordCount(ys)});
-    Writer writer(tape);
-    if (bias != nullptr) writer.write(tape.indexOf(bias->handle()));
+    Writer writer;
+    const Opcode op = opcodeOn<Op>(writer.tape());
+    const Index biasNode = bias != nullptr ? writer.indexOf(*bias) : 0;
+    const std::size_t words = writer.wordCount(xs) + writer.wordCount(ys) + (bias != nullptr ? 1 : 0);
+    Tape<T, C>& tape = writer.start(1, words);
+    if (bias != nullptr) writer.write(biasNode);
     const Index at = writer.position();
     const auto xAt = static_cast<Index>(at + writer.words());
     writer.write(xs);
     const auto yAt = static_cast<Index>(at + writer.words());
     writer.write(ys);
     T value = Op::value(listAt(tape, xAt, count), listAt(tape, yAt, count));
-    if (bias != nullptr) value = value + tape.valueAt(tape.indexOf(bias->handle()));
-    const Opcode op = opcodeOn<Op>(tape);
+    if (bias != nullptr) value = value + tape.valueAt(biasNode);
     tape.commitWords(writer.words());
     return V(tape.append(op, at, static_cast<Index>(count), value), value);
   }

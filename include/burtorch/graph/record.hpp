@@ -85,7 +85,9 @@ template <class F, class T, Config C = defaultConfig> class Recorded {
     const auto leaves = tape.leaves(x);
     std::vector<Value<T, C>> handles(x.size());
     for (std::size_t i = 0; i < x.size(); ++i) handles[i] = leaves[i];
-    return Value<T, C>(f_(std::span<const Value<T, C>>(handles))).sysGetRawNodeIndex();
+    Value<T, C> root(f_(std::span<const Value<T, C>>(handles)));
+    if (root.isZero()) root = T{0};
+    return root.sysGetRawNodeIndex();
   }
 
   void load(std::span<const T> x) {
@@ -155,9 +157,9 @@ template <class F, class T, Config C = defaultConfig> class Recorded {
 };
 
 /// Records `f` at `x`, which is any list of numbers. `f` takes std::span<const X>.
-template <class F, class L> auto record(F f, const L& x) {
+template <Config C = defaultConfig, class F, class L> auto record(F f, const L& x) {
   using T = std::remove_cvref_t<decltype(*std::data(x))>;
-  return Recorded<F, T>(std::move(f), std::span<const T>(std::data(x), std::size(x)));
+  return Recorded<F, T, C>(std::move(f), std::span<const T>(std::data(x), std::size(x)));
 }
 
 }  // namespace burtorch

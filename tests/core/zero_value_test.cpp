@@ -1,0 +1,153 @@
+// A default-constructed Value is the number 0, as T() is for every number type; only leaves can be set.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <complex>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "burtorch/burtorch.hpp"
+#include "burtorch/view/matrix.hpp"
+#include "reference/error_sentence.hpp"
+
+namespace burtorch {
+namespace {
+
+template <bool hasChecks> struct Checks {
+  static constexpr Config config{.names = true, .checks = hasChecks};
+};
+
+template <class S> class ZeroValue : public testing::Test {
+ protected:
+  using TapeT = Tape<double, S::config>;
+  using ValueT = Value<double, S::config>;
+  TapeT tape;
+  CurrentTape<double, S::config> here{tape};
+};
+using Settings = testing::Types<Checks<false>, Checks<true>>;
+TYPED_TEST_SUITE(ZeroValue, Settings);
+
+TYPED_TEST(ZeroValue, IsZeroWithoutANode) {
+  const typename TestFixture::ValueT z;
+  EXPECT_EQ(z.dataCopy(), 0.0);
+  EXPECT_EQ(z.gradCopy(), 0.0);
+  EXPECT_EQ(z.name(), "");
+  EXPECT_TRUE(z == 0.0 && z < 1.0);
+  EXPECT_EQ(asString(z), "default-constructed, data 0, no node");
+  backward(z);
+  EXPECT_EQ(this->tape.size(), 0u);
+  EXPECT_NE(sentenceOf([&] { z.sysGetRawNodeIndex(); }), "");
+}
+
+TYPED_TEST(ZeroValue, IsAnOperandOfEveryKind) {
+  using V = typename TestFixture::ValueT;
+  const V a(1.5), z;
+  const std::array results{z + a, a - z, z * a, z / a, exp(z), z * 3.0, 2.5 - z, max(z, a), z + z};
+  const std::array expected{1.5, 1.5, 0.0, 0.0, 1.0, 0.0, 2.5, 1.5, 0.0};
+  for (std::size_t i = 0; i < results.size(); ++i) EXPECT_EQ(results[i].dataCopy(), expected[i]) << i;
+  backward(results);
+  EXPECT_EQ(a.gradCopy(), 1 + 1 + 0 + 0 + 1);
+}
+
+TYPED_TEST(ZeroValue, IsAnElementOfLists) {
+  using V = typename TestFixture::ValueT;
+  const V a(1.5), b(-0.5);
+  std::vector<V> v(4);
+  v[1] = a;
+  v[3] = b;
+  V sum;
+  for (const V& x : v) sum += x;
+  const V all = sum + reduceSum(v) + reduceSum(std::vector<V>(3)) + innerProduct(v, v) +
+                innerProductWithBias(std::array{a, V()}, std::array{V(), b}, V()) +
+                reduceMul(std::array{V(), a});
+  EXPECT_EQ(all.dataCopy(), 1.0 + 1.0 + 0 + 2.5 + 0 + 0);
+  backward(all);
+  EXPECT_EQ(a.gradCopy(), 1 + 1 + 2 * 1.5);
+  EXPECT_EQ(softmax(std::vector<V>(2))[1].dataCopy(), 0.5);
+  EXPECT_EQ(crossEntropy(std::vector<V>(2), 0).dataCopy(), std::log(2.0));
+}
+
+TYPED_TEST(ZeroValue, BecomesALeafWhenItIsSet) {
+  using V = typename TestFixture::ValueT;
+  V number, gradient, name;
+  number.setData(2.5);
+  gradient.setGrad(0.5);
+  name.setName("n");
+  EXPECT_EQ(number.dataCopy(), 2.5);
+  EXPECT_EQ(gradient.gradCopy(), 0.5);
+  EXPECT_EQ(name.name(), "n");
+  EXPECT_EQ(this->tape.size(), 3u);
+  number.setData(3.5);
+  EXPECT_EQ((number * number).dataCopy(), 12.25);
+}
+
+TYPED_TEST(ZeroValue, WorksInComplexNumbers) {
+  using V = typename TestFixture::ValueT;
+  const std::complex<V> c(V(3.0), V(4.0)), none;
+  const std::complex<V> sum = c + none;
+  EXPECT_EQ(sum.imag().dataCopy(), 4.0);
+}
+
+TYPED_TEST(ZeroValue, MissingRoomLeavesNoZeroBehind) {
+  using V = typename TestFixture::ValueT;
+  Tape<double, TypeParam::config> small(Room{3, 3, 3});
+  CurrentTape there(small);
+  const V a(1.5), z;
+  EXPECT_NE(sentenceOf([&] { z + z; }), "");
+  EXPECT_NE(sentenceOf([&] { reduceSum(std::array{z, a, a, z, a, a}); }), "");
+  EXPECT_EQ(small.used().scalars, 1u);
+  EXPECT_EQ(small.used().words, 0u);
+  EXPECT_EQ((z + a).dataCopy(), 1.5);  // exactly what is left
+  EXPECT_EQ(small.used().scalars, 3u);
+}
+
+TYPED_TEST(ZeroValue, IsAResultOfARecordedFunction) {
+  const auto empty = [](auto x) {
+    std::remove_cvref_t<decltype(x[0])> sum{};
+    for (std::size_t i = 1; i < x.size(); ++i) sum += x[i];
+    return sum;
+  };
+  auto f = record<TypeParam::config>(empty, std::array{1.5});
+  std::array<double, 1> gradient{7};
+  EXPECT_EQ(f.valueAndGrad(std::array{2.5}, gradient), 0.0);
+  EXPECT_EQ(gradient[0], 0.0);
+}
+
+TEST(ZeroValueChecked, AStaleOperandLeavesNoZeroBehind) {
+  constexpr Config checked{.names = true, .checks = true};
+  Tape<double, checked> tape;
+  CurrentTape here(tape);
+  const auto mark = tape.mark();
+  const Value<double, checked> stale(0.5), z;
+  tape.rewind(mark);
+  EXPECT_NE(sentenceOf([&] { z + stale; }), "");
+  EXPECT_NE(sentenceOf([&] { reduceSum(std::array{z, stale}); }), "");
+  EXPECT_NE(sentenceOf([&] { withoutValue<ops::Mul>(z, stale); }), "");
+  EXPECT_EQ(tape.size(), 0u);
+}
+
+// ---- Only leaves can be set ----
+
+TYPED_TEST(ZeroValue, ComputedNodesCannotBeSetHoweverTheyAreReached) {
+  using V = typename TestFixture::ValueT;
+  const auto w = this->tape.leaves(4, 0.5);
+  V product = reduceMul(w), probability = softmax(w)[1], sum = reduceSum(w);
+  V skipped = Range<double, TypeParam::config>(this->tape.handleOf(7), 1)[0];
+  Matrix<double, TypeParam::config> m(softmax(w), 2, 2);
+  for (V node : {product, probability, sum, skipped, m(1, 0), m.row(1)[0], m.range()[3]}) {
+    const double before = node.dataCopy();
+    EXPECT_NE(sentenceOf([&] { node.setData(9.0); }), "");
+    EXPECT_EQ(node.dataCopy(), before);
+  }
+  Matrix<double, TypeParam::config> leaves(w, 2, 2);
+  leaves(1, 0).setData(0.75);
+  w[0].setData(0.25);
+  w.every(3, 2, -2)[1].setData(0.125);
+  EXPECT_EQ(w[2].dataCopy(), 0.75);
+  EXPECT_EQ(w[0].dataCopy(), 0.25);
+  EXPECT_EQ(w[1].dataCopy(), 0.125);
+}
+
+}  // namespace
+}  // namespace burtorch

@@ -1,0 +1,4 @@
+#undef NDEBUG
+#include "both.hpp"
+
+bool isRightInDebug() { return allIsRight() && burtorch::defaultConfig.checks; }
