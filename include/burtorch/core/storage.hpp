@@ -1,4 +1,4 @@
-// Memory of a tape: arrays that grow, are fixed, or lie in a buffer of the caller's (paper F.9.3).
+// Memory of a tape: arrays that grow in place (reserve.hpp), are fixed, or lie in the caller's own buffer (paper F.9.3).
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,12 @@
 #include <memory>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 #include "check.hpp"
 #include "config.hpp"
 #include "instruction.hpp"
+#include "reserve.hpp"
 
 namespace burtorch {
 
@@ -23,6 +25,22 @@ struct Room {
     return {x.scalars + y.scalars, x.instructions + y.instructions, x.words + y.words};
   }
 };
+
+/// Where `at` lies within an array, in bytes, or notWithin: what a caller passes may lie in the array that grows, and
+/// move with it.
+inline constexpr auto notWithin = static_cast<std::size_t>(-1);
+inline std::size_t offsetWithin(const void* array, std::size_t bytes, const void* at) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(array), place = reinterpret_cast<std::uintptr_t>(at);
+  return place >= begin && place < begin + bytes ? place - begin : notWithin;
+}
+
+/// By half, so that n appends cost O(n). Not by doubling: arrays at distances of powers of two share cache sets and
+/// memory banks, and three of them written in step then take three times as long.
+inline std::size_t grownCapacity(std::size_t capacity, std::size_t atLeast) {
+  const std::size_t larger = capacity < 64 ? 64 : capacity + capacity / 2;
+  const std::size_t wanted = larger < atLeast ? atLeast : larger;
+  return wanted < maxIndex ? wanted : maxIndex;
+}
 
 /// An array of trivial elements, without their count. realloc may move a large block without copying it. The array starts
 /// `skew` bytes after a cache line.
@@ -41,13 +59,7 @@ template <class T, bool allocates = true, std::size_t skew = 0> class Buffer {
   T* data() const { return data_; }
   std::size_t capacity() const { return capacity_; }
 
-  /// By half, so that n appends cost O(n). Not by doubling: arrays at distances of powers of two share cache sets and
-  /// memory banks, and three of them written in step then take three times as long.
-  void grow(std::size_t atLeast, std::size_t atMost) {
-    const std::size_t larger = capacity_ < 64 ? 64 : capacity_ + capacity_ / 2;
-    const std::size_t wanted = larger < atLeast ? atLeast : larger;
-    allocate(wanted < atMost ? wanted : atMost);
-  }
+  void grow(std::size_t atLeast) { allocate(grownCapacity(capacity_, atLeast)); }
   void allocate(std::size_t capacity) {
     static_assert(allocates);
     if (capacity == 0) return;
@@ -68,6 +80,7 @@ template <class T, bool allocates = true, std::size_t skew = 0> class Buffer {
     data_ = static_cast<T*>(memory);
     capacity_ = capacity;
   }
+  void setCapacity(std::size_t capacity) { capacity_ = capacity; }
 
  private:
   static constexpr std::size_t cacheLine = 64;
@@ -84,9 +97,10 @@ inline void requireIndices(Room room) {
 }
 
 /// The arrays of a tape.
-template <class T, Config C> struct TapeArrays {
+template <class T, Config C> class TapeArrays {
   struct Nothing {};
 
+ public:
   Buffer<T, C.allocates> values;
   // Half a page further: a load that follows a store to the same place of another page waits for it, as far as the first
   // comparison of the two addresses can see. One gradient of a large layer took 1.8 times as long.
@@ -95,6 +109,14 @@ template <class T, Config C> struct TapeArrays {
   Buffer<Index, C.allocates> words;
   // Only with checks: when each scalar was recorded.
   [[no_unique_address]] std::conditional_t<C.checks, Buffer<Index, C.allocates>, Nothing> epochs;
+
+  constexpr TapeArrays() = default;
+  TapeArrays(const TapeArrays&) = delete;
+  TapeArrays& operator=(const TapeArrays&) = delete;
+  ~TapeArrays() {
+    if constexpr (C.allocates)
+      if (space_ != nullptr) giveBack();
+  }
 
   Room room() const { return {values.capacity(), code.capacity(), words.capacity()}; }
   /// Whether `extra` fits beside what is used. Compared without adding: a sum could wrap.
@@ -113,13 +135,18 @@ template <class T, Config C> struct TapeArrays {
     if constexpr (C.checks) epochs.allocate(room.scalars);
   }
   void grow(Room needed) {
+    if (values.capacity() == 0 && code.capacity() == 0 && words.capacity() == 0) reserve();
     if (needed.scalars > values.capacity()) {
-      gradients.grow(needed.scalars, maxIndex);
-      if constexpr (C.checks) epochs.grow(needed.scalars, maxIndex);
-      values.grow(needed.scalars, maxIndex);  // last: its capacity speaks for all three
+      growOne(gradients, needed.scalars);
+      if constexpr (C.checks) growOne(epochs, needed.scalars);
+      growOne(values, needed.scalars);  // last: its capacity speaks for all three
     }
-    if (needed.instructions > code.capacity()) code.grow(needed.instructions, maxIndex);
-    if (needed.words > words.capacity()) words.grow(needed.words, maxIndex);
+    if (needed.instructions > code.capacity()) growOne(code, needed.instructions);
+    if (needed.words > words.capacity()) growOne(words, needed.words);
+  }
+  /// How much address space a growing tape reserves.
+  static constexpr std::size_t reservedBytes() {
+    return 2 * part<T>() + part<Instruction>() + (C.checks ? 2 : 1) * part<Index>();
   }
 
   static constexpr std::size_t requiredBytes(Room room) {
@@ -153,6 +180,82 @@ template <class T, Config C> struct TapeArrays {
     take(words, room.words);
     if constexpr (C.checks) take(epochs, room.scalars);
   }
+
+ private:
+  using Space = AddressSpace;
+
+  /// The part of the space that the longest array of E takes, with a step to shift it.
+  template <class E> static constexpr std::size_t part() {
+    return Space::inSteps(maxIndex * sizeof(E)) + Space::step;
+  }
+
+  /// Takes address space, with the first step of every array in memory. Where there is none, nothing changes.
+  void reserve() {
+    if constexpr (sizeof(std::size_t) >= 8) {  // fewer bits cannot even count it
+      std::byte* space = SpareSpaces<TapeArrays>::take();
+      const bool isNew = space == nullptr;
+      if (isNew) space = Space::reserve(reservedBytes());
+      if (space == nullptr) return;
+      space_ = space;
+      // Each array begins a page later than the one before: parts lie at distances of powers of two, and at the same
+      // place in each they would share sets of caches and of the TLB. Within its page each begins at another quarter,
+      // for the reason that gradients have above: with code where values are, a tiny graph took 18 % longer.
+      constexpr std::size_t page = 4096;
+      std::size_t at = 0;
+      bool isCommitted = true;
+      const auto place = [&]<class E, std::size_t skew>(Buffer<E, true, skew>& buffer, std::size_t shift) {
+        isCommitted = isCommitted && (!isNew || Space::commit(space + at, Space::step));
+        buffer.borrow(space + at + shift, (Space::step - shift) / sizeof(E));
+        at += part<E>();
+      };
+      place(values, 0);
+      place(gradients, page + 2112);
+      place(code, 2 * page + 1024);
+      place(words, 3 * page + 3136);
+      if constexpr (C.checks) place(epochs, 4 * page);
+      std::size_t scalars = gradients.capacity();
+      if constexpr (C.checks) {
+        scalars = scalars < epochs.capacity() ? scalars : epochs.capacity();
+        epochs.setCapacity(scalars);
+      }
+      gradients.setCapacity(scalars);
+      values.setCapacity(scalars);
+      if (!isCommitted) forgetSpace();
+    }
+  }
+  /// More of an array in memory, where it lies; by realloc without address space.
+  template <class E, std::size_t skew> void growOne(Buffer<E, true, skew>& buffer, std::size_t atLeast) {
+    if (space_ == nullptr) return buffer.grow(atLeast);
+    const std::size_t capacity = grownCapacity(buffer.capacity(), atLeast);
+    const auto endOf = [&](std::size_t count) {
+      return Space::inSteps(
+          static_cast<std::size_t>(reinterpret_cast<std::byte*>(buffer.data() + count) - space_));
+    };
+    const std::size_t from = endOf(buffer.capacity()), to = endOf(capacity);
+    if (to > from && !Space::commit(space_ + from, to - from))
+      fail(ErrorCode::outOfMemory, "out of memory: a tape asked for %zu more bytes", to - from);
+    buffer.setCapacity(capacity);
+  }
+  void forgetSpace() {
+    Space::release(std::exchange(space_, nullptr), reservedBytes());
+    values.borrow(nullptr, 0);
+    gradients.borrow(nullptr, 0);
+    code.borrow(nullptr, 0);
+    words.borrow(nullptr, 0);
+    if constexpr (C.checks) epochs.borrow(nullptr, 0);
+  }
+  /// A tape that never outgrew the first step leaves its space to the next one.
+  void giveBack() {
+    const bool isSmall = values.capacity() * sizeof(T) <= Space::step &&
+                         words.capacity() * sizeof(Index) <= Space::step &&
+                         code.capacity() * sizeof(Instruction) <= Space::step;
+    if (isSmall)
+      SpareSpaces<TapeArrays>::give(space_);
+    else
+      Space::release(space_, reservedBytes());
+  }
+
+  std::byte* space_ = nullptr;
 };
 
 }  // namespace burtorch

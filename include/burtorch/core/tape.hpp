@@ -6,11 +6,9 @@
 // Cost of a node: value, gradient, 8 bytes; a constant or a list costs its own 32-bit words more.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -18,29 +16,9 @@
 #include "handle.hpp"
 #include "op_list.hpp"
 #include "storage.hpp"
+#include "tape_slot.hpp"
 
 namespace burtorch {
-
-/// An empty tape without room. It is current until a thread records something: the test for a full tape, which is
-/// needed anyway, then also notices that there is no tape yet.
-template <class T, Config C> inline constinit Tape<T, C> noTape{};
-
-// constinit: no guard runs on access.
-template <class T, Config C> inline constinit thread_local Tape<T, C>* currentTapeSlot = &noTape<T, C>;
-
-/// A tape that becomes current again when a CurrentTape ends, and those behind it: a tape that dies takes itself out.
-template <class T, Config C> struct ShadowedTape {
-  Tape<T, C>* tape;
-  ShadowedTape* outer;
-};
-template <class T, Config C> inline constinit thread_local ShadowedTape<T, C>* shadowedTapes = nullptr;
-
-/// With checks, ages of nodes differ between tapes too: a handle that outlived its tape is then noticed on a tape at the
-/// same address.
-inline Index nextEpoch() {
-  static constinit std::atomic<Index> last{0};
-  return last.fetch_add(1, std::memory_order_relaxed) + 1;
-}
 
 template <class T, Config C> class Tape {
  public:
@@ -405,36 +383,6 @@ template <class T, Config C> void Tape<T, C>::zeroGrad() {
   sweptCode_ = 0;
 }
 
-// A name lies among the words: [position + 1 of the name before it, node, length, its bytes]. A rewind forgets it.
-template <class T, Config C>
-void Tape<T, C>::setName([[maybe_unused]] Index node, [[maybe_unused]] std::string_view name) {
-  if constexpr (C.names) {
-    const std::size_t words = wordsOfName(name);
-    // A name that lies on this tape moves when the tape grows.
-    const auto* begin = reinterpret_cast<const char*>(arrays_.words.data());
-    const bool isOwn =
-        !std::less<>{}(name.data(), begin) && std::less<>{}(name.data(), begin + wordCount_ * sizeof(Index));
-    const std::ptrdiff_t offset = isOwn ? name.data() - begin : 0;
-    ensure({0, 0, words});
-    if (isOwn) name = {reinterpret_cast<const char*>(arrays_.words.data()) + offset, name.size()};
-
-    Index* at = nextWord();
-    at[0] = lastName_;
-    at[1] = node;
-    at[2] = static_cast<Index>(name.size());
-    std::memcpy(at + 3, name.data(), name.size());
-    lastName_ = wordCount_ + 1;
-    commitWords(words);
-  }
-}
-template <class T, Config C> std::string_view Tape<T, C>::nameOf([[maybe_unused]] Index node) const {
-  if constexpr (C.names) {
-    for (Index at = lastName_; at != 0; at = arrays_.words.data()[at - 1]) {
-      const Index* entry = arrays_.words.data() + (at - 1);
-      if (entry[1] == node) return {reinterpret_cast<const char*>(entry + 3), entry[2]};
-    }
-  }
-  return {};
-}
-
 }  // namespace burtorch
+
+#include "tape_names.hpp"

@@ -8,7 +8,6 @@
 
 #include <compare>
 #include <cstring>
-#include <functional>
 #include <initializer_list>
 #include <iterator>
 #include <span>
@@ -183,13 +182,10 @@ template <class T, Config C> class Range {
 };
 
 template <class T, Config C> Range<T, C> Tape<T, C>::leaves(std::span<const T> values) {
-  // Growing may move the numbers that are copied, if they lie on this tape.
-  const T* begin = arrays_.values.data();
-  const bool isOwn = !std::less<>{}(values.data(), begin) && std::less<>{}(values.data(), begin + size());
-  const std::ptrdiff_t offset = isOwn ? values.data() - begin : 0;
-  const std::size_t first = size();
+  const std::size_t first = size(),
+                    offset = offsetWithin(arrays_.values.data(), first * sizeof(T), values.data());
   const Range<T, C> block = leaves(values.size());
-  const T* from = isOwn ? arrays_.values.data() + offset : values.data();
+  const T* from = offset == notWithin ? values.data() : arrays_.values.data() + offset / sizeof(T);
   for (std::size_t i = 0; i < values.size(); ++i) arrays_.values.data()[first + i] = from[i];
   return block;
 }
