@@ -7,7 +7,7 @@ compiler=$2
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-forbidden='^(malloc|calloc|realloc|reallocarray|aligned_alloc|posix_memalign|memalign|valloc|free|_Zn[wa].*|_Zd[la].*)$'
+forbidden='^(malloc|calloc|realloc|reallocarray|aligned_alloc|posix_memalign|memalign|valloc|free|mmap|mprotect|munmap|_Zn[wa].*|_Zd[la].*)$'
 
 # The check must see what it looks for.
 printf '#include <cstdlib>\nvoid* f(int n) { return std::realloc(nullptr, n); }\nint* g() { return new int; }\n' \

@@ -1,8 +1,9 @@
-// Counts what asks for memory: malloc and its kin are replaced in the executable that includes this, once, and operator
-// new calls malloc.
+// Counts what asks for memory: malloc and its kin, and mprotect, with which a growing tape takes more, are replaced in
+// the executable that includes this, once, and operator new calls malloc.
 #pragma once
 
 #include <dlfcn.h>
+#include <sys/mman.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -83,6 +84,11 @@ int posix_memalign(void** memory, std::size_t alignment, std::size_t bytes) {
   static const auto real = next<int (*)(void**, std::size_t, std::size_t)>("posix_memalign");
   count();
   return real(memory, alignment, bytes);
+}
+int mprotect(void* memory, std::size_t bytes, int protection) noexcept {
+  static const auto real = next<int (*)(void*, std::size_t, int)>("mprotect");
+  count();
+  return real(memory, bytes, protection);
 }
 void free(void* memory) {
   static const auto real = next<void (*)(void*)>("free");
