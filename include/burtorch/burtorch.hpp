@@ -4,6 +4,7 @@
 #include "core/backward.hpp"
 #include "core/describe.hpp"
 #include "core/dual.hpp"
+#include "core/grad.hpp"
 #include "core/gradcheck.hpp"
 #include "core/gradient_only.hpp"
 #include "core/pack.hpp"

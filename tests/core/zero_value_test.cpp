@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "burtorch/burtorch.hpp"
-#include "burtorch/view/matrix.hpp"
+#include "burtorch/nn/matrix.hpp"
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {

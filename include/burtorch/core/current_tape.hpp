@@ -5,6 +5,27 @@
 
 namespace burtorch {
 
+template <class T, Config C> void Tape<T, C>::ensure(Room extra) {
+  if (hasRoom(extra)) return;
+  requireIndices(extra);  // first: the sum could wrap
+  const Room needed = used() + extra, room = arrays_.room();
+  requireIndices(needed);
+  if (!isGrowing_ || !C.allocates)
+    fail(ErrorCode::outOfRoom,
+         "the tape is full: %zu scalars, %zu instructions and %zu words are needed, it has room for %zu, %zu "
+         "and %zu",
+         needed.scalars, needed.instructions, needed.words, room.scalars, room.instructions, room.words);
+  if constexpr (C.allocates) arrays_.grow(needed);
+  if (epoch_ == 0) startEpoch();
+  updateLimit();
+}
+
+template <class T, Config C> void Tape<T, C>::requireOwn(const Mark& mark) const {
+  if (mark.owner.tape != nullptr && mark.owner.tape != this)
+    fail("rewind: the mark belongs to another tape; use a mark of this one");
+  if (!isValid(mark)) fail("rewind: the mark is stale, the tape was rewound below it since; take a new mark");
+}
+
 /// The tape of a thread that did not make one. Objects with static or thread-local storage may outlive it.
 template <class T, Config C> struct ThreadTape {
   Tape<T, C> tape;

@@ -9,11 +9,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <span>
 #include <string_view>
 
 #include "handle.hpp"
+#include "mark.hpp"
 #include "op_list.hpp"
 #include "storage.hpp"
 #include "tape_slot.hpp"
@@ -67,24 +67,7 @@ template <class T, Config C> class Tape {
   Range<T, C> leaves(std::span<const T> values);
   Range<T, C> leaves(std::size_t count, T value = T{0});
 
-  /// How far the tape is written: all that `rewind` must restore. Fields of two sizes alternate, and in the tape they lie
-  /// apart, so that compilers copy them one by one: a wide copy of counters that were just written one by one waits until
-  /// all of them have reached the cache, some 20 cycles at every sample.
-  /// With checks: whose mark it is, and the age of the last scalar below it, which changes if that is recorded again.
-  struct NoOwner {};
-  struct Owner {
-    const Tape* tape = nullptr;
-    Index epoch = 0;
-  };
-  struct Mark {
-    std::size_t codeSize = 0;
-    Index lastName = 0;
-    std::size_t bias = 0;
-    Index tailCode = 0;
-    std::size_t leadingLeaves = 0;
-    Index wordCount = 0;
-    [[no_unique_address]] std::conditional_t<C.checks, Owner, NoOwner> owner = {};
-  };
+  using Mark = TapeMark<T, C>;
   Mark mark() const {
     Mark mark{codeSize_, lastName_, bias_, tailCode_, leadingLeaves_, wordCount_};
     if constexpr (C.checks) mark.owner = {this, size() == 0 ? 0 : arrays_.epochs.data()[size() - 1]};
@@ -102,14 +85,9 @@ template <class T, Config C> class Tape {
   }
   /// Forgets everything recorded since the mark; the memory stays. Handles from after the mark are stale.
   BURTORCH_INLINE void rewind(const Mark& mark) {
-    if constexpr (C.checks)
-      if (mark.owner.tape != nullptr && mark.owner.tape != this)
-        fail("rewind: the mark belongs to another tape; use a mark of this one");
     if (mark.codeSize > codeSize_) [[unlikely]]
       fail("rewind to a mark of %zu instructions on a tape of %zu", mark.codeSize, codeSize_);
-    if constexpr (C.checks)
-      if (!isValid(mark))
-        fail("rewind: the mark is stale, the tape was rewound below it since; take a new mark");
+    if constexpr (C.checks) requireOwn(mark);
     codeSize_ = mark.codeSize;
     wordCount_ = mark.wordCount;
     lastName_ = mark.lastName;
@@ -125,7 +103,10 @@ template <class T, Config C> class Tape {
   void clear() { rewind(Mark{}); }
 
   /// Sets all gradients to zero.
-  void zeroGrad();
+  void zeroGrad() {
+    for (T& g : gradients()) g = T{0};
+    sweptCode_ = 0;
+  }
 
   bool isLeaf(Index node) const {
     return arrays_.code.data()[find(node).instruction].op() == OpList::indexOf<ops::Leaf>();
@@ -330,6 +311,7 @@ template <class T, Config C> class Tape {
   void startEpoch() {
     if constexpr (C.checks) epoch_ = nextEpoch();
   }
+  void requireOwn(const Mark& mark) const;
   void check(const Handle<C>& handle) const {
     if (handle.tape != this)
       fail(handle.tape == nullptr
@@ -362,26 +344,6 @@ template <class T, Config C> class Tape {
   static constexpr Index noNode = static_cast<Index>(maxIndex);
   Index firstParameter_ = noNode;  // where the parameters are nodes of this tape
 };
-
-template <class T, Config C> void Tape<T, C>::ensure(Room extra) {
-  if (hasRoom(extra)) return;
-  requireIndices(extra);  // first: the sum could wrap
-  const Room needed = used() + extra, room = arrays_.room();
-  requireIndices(needed);
-  if (!isGrowing_ || !C.allocates)
-    fail(ErrorCode::outOfRoom,
-         "the tape is full: %zu scalars, %zu instructions and %zu words are needed, it has room for %zu, %zu "
-         "and %zu",
-         needed.scalars, needed.instructions, needed.words, room.scalars, room.instructions, room.words);
-  if constexpr (C.allocates) arrays_.grow(needed);
-  if (epoch_ == 0) startEpoch();
-  updateLimit();
-}
-
-template <class T, Config C> void Tape<T, C>::zeroGrad() {
-  for (T& g : gradients()) g = T{0};
-  sweptCode_ = 0;
-}
 
 }  // namespace burtorch
 

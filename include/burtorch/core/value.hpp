@@ -20,10 +20,10 @@ namespace burtorch {
 
 /// Where the number of a Value is.
 enum class Origin : std::uint8_t {
-  zero,    // nowhere: a default-constructed Value is 0 and has no node
-  leaf,    // on the tape
-  node,    // on the tape; a leaf or an element of a computed block
-  result,  // in the handle: of an operator's result
+  zero = 0,    // in the handle: a default-constructed Value is 0 and has no node
+  result = 1,  // in the handle: of an operator's result
+  leaf = 2,    // on the tape
+  node = 3,    // on the tape; a leaf or an element of a computed block
 };
 
 template <class T, Config C> class Value {
@@ -84,7 +84,6 @@ template <class T, Config C> class Value {
   BURTORCH_INLINE Room missing() const { return isZero() ? Room{1, 1, 0} : Room{}; }
   /// The node on the current tape; that of a default-constructed Value is recorded, with room for `after` behind it.
   BURTORCH_INLINE Index nodeOn(Tape<T, C>& tape, Room after) const {
-    if (origin_ == Origin::result) return tape.indexOf(handle_);
     if (origin_ == Origin::zero) [[unlikely]]
       return Tape<T, C>::appendZero(after);
     return tape.indexOf(handle_);
@@ -92,8 +91,7 @@ template <class T, Config C> class Value {
   BURTORCH_INLINE T numberOn(const Tape<T, C>& tape) const {
     if constexpr (C.checks)
       if (!isZero()) check(tape.valueAt(tape.indexOf(handle_)));
-    // A zero's number is in the handle, too.
-    return origin_ == Origin::result || origin_ == Origin::zero ? number_ : tape.valueAt(handle_.index);
+    return isOnTape() ? tape.valueAt(handle_.index) : number_;
   }
 
   friend bool operator==(const Value& x, const Value& y) { return x.dataCopy() == y.dataCopy(); }
@@ -106,6 +104,7 @@ template <class T, Config C> class Value {
   }
 
  private:
+  BURTORCH_INLINE bool isOnTape() const { return origin_ >= Origin::leaf; }
   static Tape<T, C>& tape() { return *currentTapeSlot<T, C>; }
   Index index() const { return tape().indexOf(handle_); }
   void check(T now) const {
