@@ -88,6 +88,7 @@ template <class Op> constexpr OpInfo infoOf() {
 template <class Visit>
 void forEachOperand(Instruction instruction, const OpInfo& info, const Index* words, Visit visit) {
   const auto visitList = [&](const ListShape& list) {
+    if (list.form == ListForm::numbers) return;
     ListWalker walker(list);
     for (std::size_t i = 0; i < list.count; ++i) visit(static_cast<Index>(walker.next(1).first));
   };

@@ -4,10 +4,14 @@
 // On a tape a list is a few 32-bit words; the top 4 bits of the first say the form, the low 28 its first number:
 //   contiguous [first]   strided [first, stride]   ranges [how many, first, count, first, count, ...]
 //   scattered  [0, index, index, ...]
+//   numbers    [how many words, plain numbers, ...]: data, which has no nodes and no gradients
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+
+#include "scalar.hpp"
 
 namespace burtorch {
 
@@ -17,16 +21,16 @@ using Index = std::uint32_t;
 inline constexpr unsigned indexBits = 28;
 inline constexpr std::size_t maxIndex = (std::size_t{1} << indexBits) - 1;
 
-enum class ListForm : Index { contiguous, strided, ranges, scattered };
+enum class ListForm : Index { contiguous, strided, ranges, scattered, numbers };
 
 constexpr Index listHead(ListForm form, Index low) { return (static_cast<Index>(form) << indexBits) | low; }
 
 /// Where a list lies in its array. Knows nothing of the numbers themselves.
 struct ListShape {
   ListForm form = ListForm::contiguous;
-  Index first = 0;               // contiguous, strided; ranges: how many
+  Index first = 0;               // contiguous, strided; ranges: how many; numbers: how many words
   std::int32_t stride = 1;       // strided
-  const Index* words = nullptr;  // ranges, scattered: what follows the head
+  const Index* words = nullptr;  // ranges, scattered, numbers: what follows the head
   std::size_t count = 0;
 
   static constexpr ListShape contiguous(std::size_t count) { return {.count = count}; }
@@ -45,6 +49,7 @@ struct ListShape {
       case ListForm::strided: return 2;
       case ListForm::ranges: return 1 + 2 * std::size_t{first};
       case ListForm::scattered: return 1 + count;
+      case ListForm::numbers: return 1 + std::size_t{first};
     }
     return 0;
   }
@@ -67,6 +72,7 @@ class ListWalker {
         return take(static_cast<std::size_t>(shape_.first + offset), 1);
       }
       case ListForm::scattered: return take(shape_.words[position_], 1);
+      case ListForm::numbers: position_ += wanted; return {position_ - wanted, 0};
       case ListForm::ranges: break;
     }
     while (shape_.words[2 * range_ + 1] == inRange_) {
@@ -103,6 +109,7 @@ class ListBackwards {
       case ListForm::strided:
         return static_cast<std::size_t>(shape_.first + static_cast<std::int64_t>(left_) * shape_.stride);
       case ListForm::scattered: return shape_.words[left_];
+      case ListForm::numbers: return left_;
       case ListForm::ranges: break;
     }
     while (inRange_ == 0) inRange_ = shape_.words[2 * --range_ + 1];
@@ -120,6 +127,8 @@ template <class T> struct List {
   ListShape shape;
 
   std::size_t size() const { return shape.count; }
+  /// Numbers among the words; nullptr: they are nodes.
+  const Index* data() const { return shape.form == ListForm::numbers ? shape.words : nullptr; }
 };
 
 /// The gradients of a list, to add to.
@@ -133,12 +142,13 @@ template <class T> struct GradientList {
 /// Reads a list front to back in blocks.
 template <class T> class ListReader {
  public:
-  explicit ListReader(const List<T>& list) : base_(list.base), walker_(list.shape) {}
+  explicit ListReader(const List<T>& list) : base_(list.base), data_(list.data()), walker_(list.shape) {}
 
   /// The next `count` elements: in place where they are neighbours, otherwise gathered into `buffer`.
   const T* next(std::size_t count, T* buffer) {
     auto run = walker_.next(count);
     if (run.count == count) return base_ + run.first;
+    if (data_ != nullptr) return readNumbers(run.first, count, buffer);
     for (std::size_t filled = 0;;) {
       for (std::size_t i = 0; i < run.count; ++i) buffer[filled + i] = base_[run.first + i];
       filled += run.count;
@@ -148,7 +158,18 @@ template <class T> class ListReader {
   }
 
  private:
+  /// Numbers among the words: plain, and not aligned.
+  const T* readNumbers(std::size_t first, std::size_t count, T* buffer) const {
+    for (std::size_t i = 0; i < count; ++i) {
+      PlainOf<T> number;
+      std::memcpy(&number, data_ + (first + i) * (sizeof number / sizeof(Index)), sizeof number);
+      buffer[i] = T(number);
+    }
+    return buffer;
+  }
+
   const T* base_;
+  const Index* data_;
   ListWalker walker_;
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <iterator>
+#include <span>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -14,6 +15,8 @@
 namespace burtorch {
 
 namespace detail {
+
+template <class X> struct ListMode;
 
 template <class X> struct ElementOfItem { using Type = X; };
 template <class T, Config C> struct ElementOfItem<Range<T, C>> { using Type = Value<T, C>; };
@@ -49,11 +52,47 @@ constexpr void requireEqual(std::size_t x, std::size_t y, std::string_view name)
   if (x != y) fail("%.*s of lists of %zu and %zu numbers", static_cast<int>(name.size()), name.data(), x, y);
 }
 
+/// The elements of a list at some positions, each of which is checked.
+template <class L, class I> struct Gathered {
+  const L& list;
+  std::span<const I> indices;
+
+  std::size_t size() const { return indices.size(); }
+  ElementOf<L> operator[](std::size_t i) const {
+    const auto at = static_cast<std::size_t>(indices[i]);  // a negative one becomes too large
+    if (at >= std::size(list))
+      fail(ErrorCode::outOfRange, "index %zu is out of range for a list of %zu numbers", at, std::size(list));
+    if constexpr (requires { std::data(list); })
+      return std::data(list)[at];
+    else
+      return list[at];
+  }
+};
+
+/// The mode of an operator on two lists, one of which may be data, a list of plain numbers.
+template <class L, class M>
+using ElementOfBoth = std::conditional_t<std::is_arithmetic_v<ElementOf<L>>, ElementOf<M>, ElementOf<L>>;
+template <class L, class M> consteval void requireDataIsTaken() {
+  using X = ElementOfBoth<L, M>;
+  static_assert(
+      std::is_same_v<ElementOf<L>, ElementOf<M>> || requires { ListMode<X>::takesData; },
+      "a compile-time graph takes no lists of plain numbers; make them inputs, or write the sum out");
+}
+
 /// What list operators do in each mode. Plain and dual numbers lie in memory and are simply computed on.
 template <class X> struct ListMode {
   template <class L> static constexpr std::size_t count(const L& list) { return std::size(list); }
+  static constexpr bool takesData = true;
   template <class L> static List<X> listOf(const L& list) {
-    return {std::data(list), ListShape::contiguous(std::size(list))};
+    if constexpr (std::is_same_v<ItemOf<L>, X>) {
+      return {std::data(list), ListShape::contiguous(std::size(list))};
+    } else {
+      static_assert(std::is_same_v<ItemOf<L>, PlainOf<X>>, "data of dual numbers must have their plain type");
+      return {nullptr,
+              {.form = ListForm::numbers,
+               .words = reinterpret_cast<const Index*>(std::data(list)),
+               .count = std::size(list)}};
+    }
   }
 
   template <class Op, class L, class... Extra> static X varying(const L& xs, Extra... extra) {

@@ -60,12 +60,35 @@ template <NumberList L> constexpr ElementOf<L> reduceMul(const L& xs) {
   }
 }
 
-template <NumberList L, NumberList M> constexpr ElementOf<L> innerProduct(const L& xs, const M& ys) {
-  return detail::ListMode<ElementOf<L>>::template pair<ops::InnerProductNoBias>(xs, ys);
+/// One of the lists may be data: plain numbers, which are copied, get no gradient and make no nodes.
+template <NumberList L, NumberList M> constexpr auto innerProduct(const L& xs, const M& ys) {
+  detail::requireDataIsTaken<L, M>();
+  using X = detail::ElementOfBoth<L, M>;
+  return detail::ListMode<X>::template pair<ops::InnerProductNoBias>(xs, ys);
 }
 template <NumberList L, NumberList M>
-constexpr ElementOf<L> innerProductWithBias(const L& xs, const M& ys, ElementOf<L> bias) {
-  return detail::ListMode<ElementOf<L>>::template pairWithBias<ops::InnerProductWithBias>(xs, ys, bias);
+constexpr auto innerProductWithBias(const L& xs, const M& ys, detail::ElementOfBoth<L, M> bias) {
+  detail::requireDataIsTaken<L, M>();
+  using X = detail::ElementOfBoth<L, M>;
+  return detail::ListMode<X>::template pairWithBias<ops::InnerProductWithBias>(xs, ys, bias);
+}
+/// With a sparse row: the sum of xs[indices[i]] * values[i]. The row is data.
+template <NumberList L, class I, NumberList M>
+requires std::integral<detail::ItemOf<I>>
+auto innerProduct(const L& xs, const I& indices, const M& values) {
+  using X = ElementOf<L>;
+  using Index = detail::ItemOf<I>;
+  detail::requireDataIsTaken<L, M>();
+  const detail::Gathered<L, Index> chosen{xs, {std::data(indices), std::size(indices)}};
+  if constexpr (requires { typename detail::ListMode<X>::Writer; }) {
+    return detail::ListMode<X>::template pair<ops::InnerProductNoBias>(chosen, values);
+  } else {
+    detail::requireElements(chosen.size(), ops::InnerProductNoBias::name);
+    detail::requireEqual(chosen.size(), std::size(values), ops::InnerProductNoBias::name);
+    X sum{0};
+    for (std::size_t i = 0; i < chosen.size(); ++i) sum = sum + chosen[i] * X(std::data(values)[i]);
+    return sum;
+  }
 }
 
 /// exp(x_i) / sum exp(x_j), as a block of nodes.

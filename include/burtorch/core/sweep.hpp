@@ -58,7 +58,9 @@ template <class Op, class T>
 [[gnu::noinline]] bool pull(Frame<T> frame, Instruction code, Index last, bool isReached) {
   const T g = frame.gradients[last];
   const auto values = [&](const ListShape& shape) { return List<T>{frame.values, shape}; };
-  const auto gradients = [&](const ListShape& shape) { return GradientList<T>{frame.gradients, shape}; };
+  const auto gradients = [&](const ListShape& shape) {  // data has none
+    return GradientList<T>{shape.form == ListForm::numbers ? nullptr : frame.gradients, shape};
+  };
   if constexpr (Op::arity == Arity::leaf) {
     return true;
   } else if constexpr (isScalarOp<Op>) {

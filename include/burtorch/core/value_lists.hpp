@@ -2,6 +2,7 @@
 // Handles that happen to lie at equal distances are recognised, so a vector of neighbours runs the SIMD kernel.
 #pragma once
 
+#include <cstring>
 #include <limits>
 #include <span>
 
@@ -29,7 +30,7 @@ template <class T, Config C> class ListWriter {
 
   static std::size_t count(const Range<T, C>& range) { return range.size(); }
   template <class L> static std::size_t count(const L& list) {
-    if constexpr (std::is_same_v<ItemOf<L>, Value<T, C>>) {
+    if constexpr (std::is_same_v<ItemOf<L>, Value<T, C>> || std::is_arithmetic_v<ItemOf<L>>) {
       return std::size(list);
     } else {
       std::size_t sum = 0;
@@ -42,7 +43,9 @@ template <class T, Config C> class ListWriter {
     return range.size() == 0 ? 0 : range.stride() == 1 ? 1 : 2;
   }
   template <class L> std::size_t wordCount(const L& list) {
-    if constexpr (std::is_same_v<ItemOf<L>, Value<T, C>>) {
+    if constexpr (std::is_arithmetic_v<ItemOf<L>>)
+      return 1 + std::size(list) * wordsPerNumber;
+    else if constexpr (std::is_same_v<ItemOf<L>, Value<T, C>>) {
       std::int32_t stride = 1;
       if (!isEven(std::span(std::data(list), std::size(list)), stride)) return 1 + std::size(list);
       return stride == 1 ? 1 : 2;
@@ -52,12 +55,24 @@ template <class T, Config C> class ListWriter {
     }
   }
 
+  template <class L, class I> static std::size_t count(const Gathered<L, I>& list) { return list.size(); }
+  template <class L, class I> std::size_t wordCount(const Gathered<L, I>& list) {
+    for (std::size_t i = 0; i < list.size(); ++i) indexOf(list[i]);  // may fail, before anything changes
+    return 1 + list.size();
+  }
+  template <class L, class I> void write(const Gathered<L, I>& list) {
+    write(listHead(ListForm::scattered, 0));
+    for (std::size_t i = 0; i < list.size(); ++i) write(indexOf(list[i]));
+  }
+
   void write(Index word) { *at_++ = word; }
   void write(const Range<T, C>& range) {
     if (range.size() > 0) writeEven(range.first(), range.stride());
   }
   template <class L> void write(const L& list) {
-    if constexpr (std::is_same_v<ItemOf<L>, Value<T, C>>)
+    if constexpr (std::is_arithmetic_v<ItemOf<L>>)
+      writeNumbers(std::span(std::data(list), std::size(list)));
+    else if constexpr (std::is_same_v<ItemOf<L>, Value<T, C>>)
       writeHandles(std::span(std::data(list), std::size(list)));
     else
       writeRanges(std::span(std::data(list), std::size(list)));
@@ -96,6 +111,14 @@ template <class T, Config C> class ListWriter {
     write(listHead(stride == 1 ? ListForm::contiguous : ListForm::strided, first));
     if (stride != 1) write(static_cast<Index>(stride));
   }
+  template <class N> void writeNumbers(std::span<const N> numbers) {
+    write(listHead(ListForm::numbers, static_cast<Index>(numbers.size() * wordsPerNumber)));
+    for (const N number : numbers) {
+      const auto plain = static_cast<PlainOf<T>>(number);
+      std::memcpy(at_, &plain, sizeof plain);
+      at_ += wordsPerNumber;
+    }
+  }
   void writeHandles(std::span<const Value<T, C>> handles) {
     std::int32_t stride = 1;
     if (isEven(handles, stride)) {
@@ -119,6 +142,8 @@ template <class T, Config C> class ListWriter {
     }
   }
 
+  static constexpr std::size_t wordsPerNumber = sizeof(PlainOf<T>) / sizeof(Index);
+
   Tape<T, C>& tape_;
   const Index zero_;
   bool hasZeros_ = false;
@@ -130,6 +155,7 @@ template <class T, Config C> class ListWriter {
 template <class T, Config C> struct ListMode<Value<T, C>> {
   using V = Value<T, C>;
   using Writer = ListWriter<T, C>;
+  static constexpr bool takesData = true;
 
   template <class L> static std::size_t count(const L& list) { return Writer::count(list); }
   static List<T> listAt(Tape<T, C>& tape, Index position, std::size_t count) {
