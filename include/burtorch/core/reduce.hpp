@@ -4,6 +4,7 @@
 // may also be a Range (contiguous or strided) or a list of Ranges, which is read as one list without being copied.
 #pragma once
 
+#include <concepts>
 #include <initializer_list>
 #include <span>
 #include <utility>
@@ -77,9 +78,9 @@ template <NumberList L, class I, NumberList M>
 requires std::integral<detail::ItemOf<I>>
 auto innerProduct(const L& xs, const I& indices, const M& values) {
   using X = ElementOf<L>;
-  using Index = detail::ItemOf<I>;
+  using At = detail::ItemOf<I>;
   detail::requireDataIsTaken<L, M>();
-  const detail::Gathered<L, Index> chosen{xs, {std::data(indices), std::size(indices)}};
+  const detail::Gathered<L, At> chosen{xs, {std::data(indices), std::size(indices)}};
   if constexpr (requires { typename detail::ListMode<X>::Writer; }) {
     return detail::ListMode<X>::template pair<ops::InnerProductNoBias>(chosen, values);
   } else {
