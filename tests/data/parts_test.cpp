@@ -36,7 +36,7 @@ TEST(Parts, AFractionOutsideZeroToOneIsAnError) {
 
 TEST(Parts, PlacesAreThoseOfTheGeneratorAsLongAsItReaches) {
   Rng places(5), numbers(5);
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(randomPlace(places, 77), numbers.below(77));
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(places.index(77), numbers.below(77));
 }
 
 // Each third of the data is hit about as often; the standard deviation of a count is 82.
@@ -46,7 +46,7 @@ TEST(Parts, PlacesOfLargeDataAreSpreadEvenly) {
     Rng rng(seed);
     int hits[3] = {};
     for (int i = 0; i < 30000; ++i) {
-      const std::uint64_t place = randomPlace(rng, count);
+      const std::uint64_t place = rng.index(count);
       ASSERT_LT(place, count);
       ++hits[place / (count / 3 + 1)];
     }

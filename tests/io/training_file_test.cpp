@@ -151,6 +151,14 @@ TEST(TrainingFiles, ARuleIsKnownByItsName) {
   EXPECT_EQ(bytesOf(alone.memory()), bytesOf(saved.optimizer.memory()));
 }
 
+TEST(TrainingFiles, GiveTheirParametersToAProgramThatOnlyUsesTheModel) {
+  const Scratch scratch;
+  Session<float> saved("adam", 3), other("sgd", 4);
+  saved.save(scratch.path("f"));
+  loadParameters(SafetensorsFile(scratch.path("f")), other.parameters);
+  EXPECT_EQ(bytesOf(other.parameters.values()), bytesOf(saved.parameters.values()));
+}
+
 /// Loads a file into a training with adam, which must stay as it was, and answers what was said.
 std::string refusalOf(const std::string& path) {
   Session<float> session("adam", 7, 5);

@@ -179,6 +179,22 @@ TYPED_TEST(RulesTest, ScalingTheGradientDoesNotChangeAdamWithoutEpsilon) {
   EXPECT_EQ(x, y);
 }
 
+/// The step counter stops at its last number: the step after it would divide 0 by 0.
+TYPED_TEST(RulesTest, StayFiniteAfterTheLastStepThatCanBeCounted) {
+  using T = TypeParam;
+  for (const char* name : {"adam", "adamw"}) {
+    Optimizer<T> optimizer(ruleNamed(name), 1);
+    optimizer.setSteps(UINT64_MAX - 1);
+    T x = 1;
+    const T g = T{0.5};
+    for (int i = 0; i < 3; ++i) {
+      optimizer.step(std::span(&x, 1), std::span(&g, 1));
+      EXPECT_TRUE(std::isfinite(x)) << name;
+    }
+    EXPECT_EQ(optimizer.steps(), UINT64_MAX);
+  }
+}
+
 TEST(Rules, DefaultsArePyTorchs) {
   EXPECT_EQ(Sgd{}.learningRate, 1e-3);
   EXPECT_EQ(Sgd{}.weightDecay, 0);

@@ -96,5 +96,95 @@ TEST(Training, RefusesBatchesThatTheDataCannotFill) {
   EXPECT_THROW(Session({.steps = 1, .batch = 0}), Error);
 }
 
+TEST(Training, ARehearsalIsTheNextStepAndChangesNothing) {
+  Session run({.steps = 1, .batch = 4});
+  const std::vector<double> before = run.oracle.x;
+  const std::uint64_t stream = run.training.rng().state();
+  const TrainingStep rehearsed = run.training.rehearse();
+  EXPECT_EQ(run.oracle.x, before);
+  EXPECT_EQ(run.training.rng().state(), stream);
+  EXPECT_EQ(run.training.stepsDone(), 0u);
+  run.training.run([&](const TrainingStep& step) {
+    EXPECT_EQ(step.loss, rehearsed.loss);
+    EXPECT_EQ(step.gradientNorm, rehearsed.gradientNorm);
+    return true;
+  });
+}
+TEST(Training, AValidationThatIsNotFiniteEndsIt) {
+  Session run({.steps = 10, .batch = 4, .evaluateEvery = 5});
+  run.validation.x = {HUGE_VAL, 0};
+  EXPECT_EQ(run.training.run([](const TrainingStep&) { return true; }), TrainingEnd::notFinite);
+  EXPECT_EQ(run.training.stepsDone(), 5u);
+}
+
+/// 2^40 samples; remembers which were asked for.
+struct Huge {
+  using Scalar = float;
+  float x = 1, g = 0;
+  std::vector<std::size_t> trained, evaluated;
+
+  static std::size_t size() { return std::size_t{1} << 40; }
+  std::span<float> parameters() { return {&x, 1}; }
+  std::span<float> gradients() { return {&g, 1}; }
+  double value(std::span<const std::size_t> batch) {
+    evaluated.insert(evaluated.end(), batch.begin(), batch.end());
+    return static_cast<double>(x);
+  }
+  double gradient(std::span<const std::size_t> batch) {
+    trained.insert(trained.end(), batch.begin(), batch.end());
+    g = 1;
+    return static_cast<double>(x);
+  }
+};
+/// Moves towards smaller values by a fixed amount: an optimiser that shares nothing with ours.
+struct Walk {
+  std::uint64_t count = 0;
+  void step(std::span<float> values, std::span<const float> gradients, double rate) {
+    ++count;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] -= gradients[i] > 0 ? static_cast<float>(rate) : -static_cast<float>(rate);
+  }
+  std::uint64_t steps() const { return count; }
+};
+static_assert(TrainingOracle<Huge> && TrainingOptimizer<Walk, float> && !TrainingOracle<Walk>);
+static_assert(TrainingOptimizer<Optimizer<float, AdamW>, float> && !TrainingOptimizer<Huge, float>);
+
+TEST(Training, TakesAnyOracleAndAnyOptimizer) {
+  Huge oracle;
+  Walk walk;
+  Training training(oracle, oracle, walk, Schedule{ConstantRate{.learningRate = 0.125}},
+                    {.steps = 4, .batch = 2}, 1);
+  EXPECT_EQ(training.run([](const TrainingStep&) { return true; }), TrainingEnd::finished);
+  EXPECT_EQ(oracle.x, 0.5f);
+  Optimizer<float, AdamW> adam(AdamW{.learningRate = 0.1}, 1);
+  Training(oracle, oracle, adam, Schedule{}, {.steps = 4, .batch = 2}, 1).run([](const TrainingStep&) {
+    return true;
+  });
+  EXPECT_LT(oracle.x, 0.5f);
+}
+TEST(Training, DrawsFromMoreSamplesThan32BitsCanCount) {
+  Huge oracle;
+  Walk walk;
+  Training(oracle, oracle, walk, Schedule{}, {.steps = 50, .batch = 20}, 1).run([](const TrainingStep&) {
+    return true;
+  });
+  ASSERT_EQ(oracle.trained.size(), 1000u);
+  EXPECT_GT(std::ranges::count_if(oracle.trained, [](std::size_t i) { return i > (Huge::size() / 2); }), 400);
+  EXPECT_GT(oracle.evaluated.back(), Huge::size() - Huge::size() / 256);
+}
+TEST(Training, ADefaultValidationIsCheapComparedWithTheTrainingBeforeIt) {
+  Huge oracle;
+  Walk walk;
+  Training(oracle, oracle, walk, Schedule{}, {}, 1).run([](const TrainingStep&) { return true; });
+  EXPECT_LE(oracle.evaluated.size() * 50, oracle.trained.size());
+}
+TEST(Training, SaysHowLongAValidationTook) {
+  Session run({.steps = 4, .batch = 4, .evaluateEvery = 2});
+  run.training.run([&](const TrainingStep& step) {
+    EXPECT_EQ(step.validationSeconds > 0, step.isEvaluated()) << step.step;
+    return true;
+  });
+}
+
 }  // namespace
 }  // namespace burtorch

@@ -38,6 +38,16 @@ class Rng {
     }
     return static_cast<std::uint32_t>(product >> 32);
   }
+  /// An index from 0 to count - 1 in data of any size, each equally likely; below 2^32 the same as `below`.
+  constexpr std::size_t index(std::size_t count) {
+    if (count <= UINT32_MAX) return below(count);
+    // The fewest bits that can name every index: at least every second draw is inside.
+    std::uint64_t mask = UINT64_MAX;
+    while (mask >> 1 >= count - 1) mask >>= 1;
+    std::uint64_t drawn = next() & mask;
+    while (drawn >= count) drawn = next() & mask;
+    return static_cast<std::size_t>(drawn);
+  }
   /// From [0, 1), as many bits as T holds.
   template <std::floating_point T> constexpr T uniform() {
     constexpr int bits = sizeof(T) == 4 ? 24 : 53;

@@ -1,4 +1,4 @@
-// What all kinds of training data share: a part to train on, a part to validate with, and a random place in a part.
+// What all kinds of training data share: a part to train on and a part to validate with.
 //
 // The first part trains and the last validates, at a place that depends on nothing but the amount of data and the
 // fraction, so that two runs, and a run that is resumed, validate with the same data.
@@ -9,7 +9,6 @@
 #include <cstdint>
 
 #include "../core/check.hpp"
-#include "../core/rng.hpp"
 
 namespace burtorch {
 
@@ -24,18 +23,6 @@ inline std::size_t trainingCount(std::size_t count, double validation) {
   // A double holds no more than 53 bits of a count; the result must not leave the data.
   const double left = std::round(static_cast<double>(count) * validation);
   return left >= static_cast<double>(count) ? 0 : count - static_cast<std::size_t>(left);
-}
-
-/// A place from 0 to count - 1, each equally likely, in data of any size: Rng::below ends at 2^32.
-constexpr std::size_t randomPlace(Rng& rng, std::size_t count) {
-  if (count <= UINT32_MAX) return rng.below(count);
-  // The fewest bits that can name every place: at least every second draw is inside.
-  std::uint64_t mask = UINT64_MAX;
-  while (mask >> 1 >= count - 1) mask >>= 1;
-  for (;;) {
-    const std::uint64_t place = rng.next() & mask;
-    if (place < count) return static_cast<std::size_t>(place);
-  }
 }
 
 }  // namespace burtorch

@@ -68,7 +68,7 @@ class TextWindows {
   }
   /// Fills a batch with random windows, each drawn from all of them.
   void sample(Rng& rng, std::span<TextWindow> batch) const {
-    for (TextWindow& window : batch) window = (*this)[randomPlace(rng, size())];
+    for (TextWindow& window : batch) window = (*this)[rng.index(size())];
   }
 
  private:

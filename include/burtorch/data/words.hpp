@@ -89,7 +89,7 @@ class WordSamples {
           "a batch of %zu was asked for, but the %s part has only %zu samples; take a smaller batch or more "
           "words",
           batch.size(), nameOfPart_, size());
-    for (WordSample& place : batch) place = (*this)[randomPlace(rng, size())];
+    for (WordSample& place : batch) place = (*this)[rng.index(size())];
   }
 
  private:
@@ -181,8 +181,7 @@ inline std::vector<std::string_view> WordList::split(std::string_view text, char
 /// The words in random order, each followed by the end mark.
 inline std::string WordList::joinShuffled(std::vector<std::string_view>& words, const WordOptions& options) {
   Rng rng(options.seed);
-  for (std::size_t left = words.size(); left > 1; --left)
-    std::swap(words[left - 1], words[randomPlace(rng, left)]);
+  for (std::size_t left = words.size(); left > 1; --left) std::swap(words[left - 1], words[rng.index(left)]);
   std::size_t bytes = 0;
   for (const std::string_view word : words) bytes += word.size() + 1;
   std::string joined;

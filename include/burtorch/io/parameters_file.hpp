@@ -16,6 +16,9 @@ namespace burtorch {
 
 namespace safetensors {
 
+/// The one tensor of a training's state (training_file.hpp) that is no parameter.
+inline constexpr std::string_view memoryName = "optimizer.memory";
+
 inline std::vector<std::uint64_t> shapeOf(const Parameter& block) {
   if (block.role == ParameterRole::bias || block.role == ParameterRole::gain) return {block.rows};
   return {block.rows, block.columns};
@@ -79,9 +82,10 @@ void saveParameters(const std::string& path, const ParameterStore<T>& parameters
 }
 
 /// Loads every block from the tensor of its name. Names and shapes must be exactly those of the file; types are converted
-/// as by SafetensorsFile::read. All is checked before the first number changes.
+/// as by SafetensorsFile::read; the optimiser's part of a training's state is passed over. All is checked before the first
+/// number changes.
 template <TensorNumber T> void loadParameters(const SafetensorsFile& file, ParameterStore<T>& parameters) {
-  safetensors::checkParameters(file, parameters);
+  safetensors::checkParameters(file, parameters, file.find(safetensors::memoryName));
   safetensors::convertParameters(file, parameters);
 }
 

@@ -7,7 +7,8 @@
 // One file, replaced as a whole, so that its parts are always of the same step. The parameters have their own names, as in
 // parameters_file.hpp; the rest is the tensor `optimizer.memory` and three texts of the metadata, where 64-bit numbers are
 // decimal digits and so exact. Options (learning rate, betas, schedule, batch, what is exempt from decay) are the program's
-// and not the file's: it goes on with the same bits only if it gives the same ones.
+// and not the file's: the bits stay the same only if the program gives the same ones, for example from texts of its own in
+// the metadata. `loadParameters` reads the file too, for a program that only uses the model.
 #pragma once
 
 #include <charconv>
@@ -26,8 +27,8 @@ namespace burtorch {
 
 namespace safetensors {
 
-inline constexpr std::string_view memoryName = "optimizer.memory", ruleKey = "training.optimizer",
-                                  stepKey = "training.step", randomKey = "training.random";
+inline constexpr std::string_view ruleKey = "training.optimizer", stepKey = "training.step",
+                                  randomKey = "training.random";
 
 /// A text of the state; a file without it holds none.
 inline const std::string& stateText(const SafetensorsFile& file, std::string_view key) {

@@ -91,7 +91,8 @@ template <std::floating_point T, class Rule = AnyRule> class Optimizer {
            gradients.size());
     if (!(learningRate >= 0 && learningRate <= std::numeric_limits<double>::max()))
       fail("a step with learning rate %g: expected a finite number, 0 or more", learningRate);
-    ++steps_;
+    // Stops at the last number: beyond it Adam would correct its means by 1 - beta^0, which is 0.
+    if (steps_ < UINT64_MAX) ++steps_;
     visit(rule_, [&](const auto& rule) { moveAll(rule, values.data(), gradients.data(), learningRate); });
   }
 

@@ -2,7 +2,10 @@
 // nothing; an observer sees every step and may stop it. All that the next step depends on can be read and restored.
 #pragma once
 
+#include <chrono>
 #include <cmath>
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -14,6 +17,31 @@
 #include "schedule.hpp"
 
 namespace burtorch {
+
+/// What a validation needs: how many samples there are, and the mean loss over some of them.
+template <class O>
+concept EvaluationOracle = requires(O& oracle, std::span<const std::size_t> batch) {
+  { oracle.size() } -> std::convertible_to<std::size_t>;
+  { oracle.value(batch) } -> std::convertible_to<double>;
+};
+
+/// What a training needs besides: the parameters as one span, and a gradient that lands in another one of the same size.
+/// `gradient` returns the mean loss and replaces what `gradients()` held before.
+template <class O>
+concept TrainingOracle = EvaluationOracle<O> && requires(O& oracle, std::span<const std::size_t> batch) {
+  typename O::Scalar;
+  { oracle.parameters() } -> std::convertible_to<std::span<typename O::Scalar>>;
+  { oracle.gradients() } -> std::convertible_to<std::span<typename O::Scalar>>;
+  { oracle.gradient(batch) } -> std::convertible_to<double>;
+};
+
+/// Optimizer<T, Rule> of optimizer.hpp, or any other type with these two functions.
+template <class O, class T>
+concept TrainingOptimizer = requires(O& optimizer, const O& unchanged, std::span<T> values,
+                                     std::span<const T> gradients, double learningRate) {
+  optimizer.step(values, gradients, learningRate);
+  { unchanged.steps() } -> std::convertible_to<std::uint64_t>;  // how often `step` was called
+};
 
 struct TrainingOptions {
   std::uint64_t steps = 1000;           // in all, also after a resume
@@ -28,18 +56,30 @@ struct TrainingStep {
   std::uint64_t step = 0;  // counted from 1
   double loss = 0, gradientNorm = 0, learningRate = 0;
   double validationLoss = std::numeric_limits<double>::quiet_NaN();  // NaN if it was not evaluated
+  double validationSeconds = 0;                                      // how long the validation took
 
   bool isEvaluated() const { return !std::isnan(validationLoss); }
+  bool isFinite() const { return std::isfinite(loss) && std::isfinite(gradientNorm); }
 };
 
 enum class TrainingEnd { finished, stopped, notFinite };
 
-/// `Train` and `Validation` are oracles (oracle/token_oracle.hpp) over the same parameters.
-template <class Train, class Validation> class Training {
+/// Both oracles work on the same parameters.
+template <class Train, class Validation, class Steps = Optimizer<typename Train::Scalar>> class Training {
+  static_assert(TrainingOracle<Train>,
+                "Training: the training oracle needs a type Scalar and size(), parameters(), gradients(), "
+                "value(batch), gradient(batch), where batch is a std::span<const std::size_t>");
+  static_assert(EvaluationOracle<Validation>,
+                "Training: the validation oracle needs size() and value(batch), where batch is a "
+                "std::span<const std::size_t>");
+  static_assert(TrainingOptimizer<Steps, typename Train::Scalar>,
+                "Training: the optimiser needs step(std::span<Scalar> values, std::span<const Scalar> "
+                "gradients, double learningRate) and steps() const");
+
  public:
   using T = typename Train::Scalar;
 
-  Training(Train& train, Validation& validation, Optimizer<T>& optimizer, const Schedule& schedule,
+  Training(Train& train, Validation& validation, Steps& optimizer, const Schedule& schedule,
            const TrainingOptions& options, std::uint64_t seed)
       : train_(train),
         validation_(validation),
@@ -48,52 +88,78 @@ template <class Train, class Validation> class Training {
         options_(options),
         rng_(seed),
         batch_(options.batch) {
-    if (options.batch == 0) fail("a batch of 0 samples: at least 1 is needed");
+    if (options.batch == 0) fail("Training: expected a batch of at least 1 sample, got 0");
     if (options.batch > train.size())
-      fail("a batch of %zu samples is larger than the data, which has %zu: take a smaller batch or more data",
-           options.batch, train.size());
+      fail(
+          "Training: a batch of %zu samples is larger than the data, which has %zu: take a smaller batch or "
+          "more data",
+          options.batch, static_cast<std::size_t>(train.size()));
   }
 
   std::uint64_t stepsDone() const { return optimizer_.steps(); }
   /// The state of the random stream that draws batches.
   Rng& rng() { return rng_; }
+  /// The samples of the last step.
   std::span<const std::size_t> batch() const { return batch_; }
 
-  /// Until all steps are done, the observer answers false, or a loss is not finite; then the parameters are those that
-  /// gave this loss.
+  /// Runs until all steps are done, the observer returns false, or a loss is not finite; then the parameters are those
+  /// that gave this loss, which is the validation's if the step itself was finite.
   template <class Observer> TrainingEnd run(Observer observer) {
     while (stepsDone() < options_.steps) {
-      for (std::size_t& sample : batch_) sample = rng_.below(train_.size());
-      TrainingStep step{.step = stepsDone() + 1};
-      step.loss = train_.gradient(batch_);
-      step.gradientNorm = options_.clipNorm > 0 ? clipByNorm(train_.gradients(), options_.clipNorm)
-                                                : normOf(std::span<const T>(train_.gradients()));
-      if (!std::isfinite(step.loss) || !std::isfinite(step.gradientNorm)) {
+      TrainingStep step = measure();
+      if (!step.isFinite()) {
         observer(step);
         return TrainingEnd::notFinite;
       }
       step.learningRate = schedule_.at(stepsDone());
       optimizer_.step(train_.parameters(), train_.gradients(), step.learningRate);
-      const bool isLast = stepsDone() == options_.steps;
-      if (isLast || (options_.evaluateEvery > 0 && stepsDone() % options_.evaluateEvery == 0))
+      const bool isLast = stepsDone() >= options_.steps;
+      const bool isDue = options_.evaluateEvery > 0 && stepsDone() % options_.evaluateEvery == 0;
+      if (isLast || isDue) {
+        const auto start = std::chrono::steady_clock::now();
         step.validationLoss = validationLoss();
-      if (!observer(step) && !isLast) return TrainingEnd::stopped;
+        const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+        step.validationSeconds = time.count();
+      }
+      const bool goesOn = observer(step);
+      if ((isLast || isDue) && !std::isfinite(step.validationLoss)) return TrainingEnd::notFinite;
+      if (!goesOn && !isLast) return TrainingEnd::stopped;
     }
     return TrainingEnd::finished;
   }
 
+  /// The next step without its update: shows whether a run can start. Parameters and random stream stay as they are.
+  TrainingStep rehearse() {
+    const Rng before = rng_;
+    const TrainingStep step = measure();
+    rng_ = before;
+    return step;
+  }
+
   /// Over samples spread evenly over the validation part: the same ones every time.
   double validationLoss() {
-    const std::size_t count = std::min(options_.evaluationSamples, validation_.size());
+    const std::size_t size = validation_.size(), count = std::min(options_.evaluationSamples, size);
     std::vector<std::size_t> samples(count);
-    for (std::size_t i = 0; i < count; ++i) samples[i] = i * validation_.size() / count;
+    // The place i * size / count, in parts that cannot overflow.
+    for (std::size_t i = 0; i < count; ++i) samples[i] = i * (size / count) + i * (size % count) / count;
     return validation_.value(samples);
   }
 
  private:
+  /// Draws a batch and takes its gradient.
+  TrainingStep measure() {
+    for (std::size_t& sample : batch_) sample = rng_.index(train_.size());
+    TrainingStep step{.step = stepsDone() + 1};
+    step.loss = train_.gradient(batch_);
+    step.gradientNorm = options_.clipNorm > 0
+                            ? clipByNorm(std::span<T>(train_.gradients()), options_.clipNorm)
+                            : normOf(std::span<const T>(train_.gradients()));
+    return step;
+  }
+
   Train& train_;
   Validation& validation_;
-  Optimizer<T>& optimizer_;
+  Steps& optimizer_;
   Schedule schedule_;
   TrainingOptions options_;
   Rng rng_;
