@@ -1,5 +1,5 @@
-// The command line: a table of flags, each with the variable it sets, what it may be, and a line of help. Every mistake is
-// one sentence.
+// The command line: a table of flags, each with the variable it sets, its range and a line of help. Every mistake is one
+// sentence. What a flag accepts is parsed in one place (`parse`), which also reads the options in a file's metadata.
 #pragma once
 
 #include <charconv>
@@ -11,43 +11,63 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace burt {
 
-/// Something the user can put right. Nothing has been overwritten when it is thrown.
+/// A mistake that the user can correct. Nothing has been overwritten when it is thrown.
 struct BadInput : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The shortest text that reads back as the same value.
+inline std::string textOf(std::uint64_t number) { return std::to_string(number); }
+inline std::string textOf(double number) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, number).ptr};
+}
+inline std::string textOf(bool isSet) { return isSet ? "1" : "0"; }
+inline std::string textOf(const std::string& text) { return text; }
+
+/// Reads a value in [least, most]; `who` begins the error: "--steps".
+inline void parse(std::uint64_t& number, const std::string& who, const std::string& text, std::uint64_t least,
+                  std::uint64_t most) {
+  std::uint64_t read = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), read);
+  if (error != std::errc{} || end != text.data() + text.size() || read < least || read > most)
+    throw BadInput(who + ": expected a whole number from " + textOf(least) + " to " + textOf(most) +
+                   ", got '" + text + "'");
+  number = read;
+}
+inline void parse(double& number, const std::string& who, const std::string& text, double least,
+                  double most) {
+  char* end = nullptr;
+  const double read = std::strtod(text.c_str(), &end);
+  // Written so that NaN is refused too.
+  if (text.empty() || end != text.c_str() + text.size() || !(read >= least && read <= most))
+    throw BadInput(who + ": expected a number from " + textOf(least) + " to " + textOf(most) + ", got '" +
+                   text + "'");
+  number = read;
+}
+inline void parse(bool& isSet, const std::string& who, const std::string& text) {
+  if (text != "0" && text != "1") throw BadInput(who + ": expected 0 or 1, got '" + text + "'");
+  isSet = text == "1";
+}
+
 class Flags {
  public:
-  void add(std::string name, std::string help, std::uint64_t& number, std::uint64_t least,
-           std::uint64_t most) {
-    const std::string was = std::to_string(number);
-    insert(std::move(name), "N", help + " (" + was + ")",
+  template <class Number>
+  void add(std::string name, const std::string& help, Number& number, std::type_identity_t<Number> least,
+           std::type_identity_t<Number> most) {
+    insert(std::move(name), std::is_same_v<Number, double> ? "X" : "N",
+           help + " (default " + textOf(number) + ")",
            [=, &number](const std::string& flag, const std::string& text) {
-             std::uint64_t read = 0;
-             const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), read);
-             if (error != std::errc{} || end != text.data() + text.size() || read < least || read > most)
-               throw BadInput(flag + " takes a whole number from " + std::to_string(least) + " to " +
-                              std::to_string(most) + ", not '" + text + "'");
-             number = read;
-           });
-  }
-  void add(std::string name, std::string help, double& number, double least, double most) {
-    insert(std::move(name), "X", help + " (" + shortened(number) + ")",
-           [=, &number](const std::string& flag, const std::string& text) {
-             char* end = nullptr;
-             const double read = std::strtod(text.c_str(), &end);
-             if (text.empty() || end != text.c_str() + text.size() || !(read >= least && read <= most))
-               throw BadInput(flag + " takes a number from " + shortened(least) + " to " + shortened(most) +
-                              ", not '" + text + "'");
-             number = read;
+             parse(number, flag, text, least, most);
            });
   }
   void add(std::string name, std::string value, std::string help, std::string& text) {
-    if (!text.empty()) help += " (" + text + ")";
+    if (!text.empty()) help += " (default " + text + ")";
     insert(std::move(name), std::move(value), std::move(help),
            [&text](const std::string& flag, const std::string& given) {
              if (given.empty()) throw BadInput(flag + " needs a value that is not empty");
@@ -59,15 +79,15 @@ class Flags {
            [&isSet](const std::string&, const std::string&) { isSet = true; });
   }
 
-  /// Answers false if --help is among the arguments.
-  bool parse(std::span<const std::string> arguments) {
+  /// Returns false if --help is among the arguments.
+  bool parseAll(std::span<const std::string> arguments) {
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       const std::string& argument = arguments[i];
       if (argument == "--help" || argument == "-h") return false;
       const std::size_t equals = argument.find('=');
       const std::string name = argument.substr(0, equals);
       const Flag* flag = find(name);
-      if (flag == nullptr) throw BadInput("there is no flag '" + argument + "'; see --help");
+      if (flag == nullptr) throw BadInput("unknown option '" + argument + "'; see --help");
       flag->isGiven = true;
       if (flag->value.empty()) {
         if (equals != std::string::npos) throw BadInput(name + " takes no value");
@@ -109,11 +129,6 @@ class Flags {
     for (const Flag& flag : flags_)
       if (flag.name == name) return &flag;
     return nullptr;
-  }
-  static std::string shortened(double number) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%g", number);
-    return text;
   }
 
   std::vector<Flag> flags_;

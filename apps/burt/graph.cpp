@@ -1,18 +1,15 @@
 // burt graph: a graph with its values and gradients as DOT, or as a picture where Graphviz is installed.
 #include <burtorch/burtorch.hpp>
 #include <burtorch/io/atomic_file.hpp>
-#include <burtorch/nn/parameter_nodes.hpp>
+#include <burtorch/nn/initialise.hpp>
 #include <burtorch/viz/dot.hpp>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <optional>
 
-#include "checkpoint.hpp"
 #include "command.hpp"
 #include "default_data.hpp"
 #include "flags.hpp"
 #include "graphviz.hpp"
+#include "model_file.hpp"
 
 namespace burt {
 namespace {
@@ -84,9 +81,9 @@ std::vector<Index> tokensOf(const Tokenizer& tokenizer, std::string_view text, s
 /// What the two models differ in. `fill` writes the tokens and the targets of one sample.
 struct GptPicture {
   using Model = Gpt<float>;
+  using Config = GptConfig;
   static constexpr const char* name = "gpt";
   static GptConfig smallConfig() { return {.context = 8, .width = 16, .layers = 1, .heads = 2}; }
-  static GptConfig configOf(const Description& d) { return gptOf(d); }
   static Tokenizer tokenizer() { return Tokenizer(defaultData::scenes()); }
   static void fill(const Tokenizer& tokenizer, std::span<Index> tokens, std::span<Index> targets) {
     const std::vector<Index> text = tokensOf(tokenizer, defaultData::scenes(), tokens.size() + 1);
@@ -96,9 +93,9 @@ struct GptPicture {
 };
 struct MlpPicture {
   using Model = CharMlp<float>;
+  using Config = CharMlpConfig;
   static constexpr const char* name = "mlp";
   static CharMlpConfig smallConfig() { return {.context = 8, .embedding = 8, .hidden = 16}; }
-  static CharMlpConfig configOf(const Description& d) { return charMlpOf(d); }
   static Tokenizer tokenizer() { return Tokenizer(defaultData::names(), {.endMark = '\n'}); }
   /// The first name, and that it ends there.
   static void fill(const Tokenizer& tokenizer, std::span<Index> tokens, std::span<Index> targets) {
@@ -110,7 +107,7 @@ struct MlpPicture {
   }
 };
 
-/// On the current tape, which is bound to the model's parameters.
+/// On the tape of the model, which is current.
 template <class Picture, class Model> auto lossOfOneSample(const Model& model, const Tokenizer& tokenizer) {
   const std::size_t columns = model.columnsFor(1);
   std::vector<Index> tokens(model.tokenCount(columns), noToken), targets(columns, noToken);
@@ -125,38 +122,37 @@ template <class Picture, class Model> auto lossOfOneSample(const Model& model, c
 }
 
 /// "head.weight 65 x 16" for every block.
-void nameBlocks(Tape<float>& tape, const ParameterLayout& layout) {
-  for (const Parameter& block : layout.blocks())
-    tape.setName(block.first, layout.name(block) + " " + std::to_string(block.rows) +
+void nameBlocks(const Parameters<float>& parameters) {
+  for (const Parameter& block : parameters.blocks())
+    parameters.tape().setName(block.first,
+                              parameters.name(block) + " " + std::to_string(block.rows) +
                                   (block.columns > 1 ? " x " + std::to_string(block.columns) : ""));
 }
 
-template <class Picture> std::string drawModel(const GraphOptions& options) {
-  std::optional<SafetensorsFile> file;
-  auto config = Picture::smallConfig();
-  Tokenizer tokenizer = Picture::tokenizer();
-  config.vocabulary = tokenizer.size();
-  if (!options.model.empty()) {
-    file.emplace(options.model);
-    const Description description(*file);
-    if (description.text("model") != Picture::name)
-      throw BadInput(options.model + " is a model of kind '" + description.text("model") + "', not " +
-                     Picture::name);
-    config = Picture::configOf(description);
-    tokenizer = Tokenizer::fromString(description.text("vocabulary"));
-  }
-  const typename Picture::Model model(config);
-  ParameterStore<float> parameters(model.layout(), 1337);
-  if (file) loadParameters(*file, parameters);
-  Tape<float> tape;
-  const CurrentTape here(tape);
-  bindToLeaves(tape, model.layout(), std::span<const float>(parameters.values()));
-  nameBlocks(tape, model.layout());
+template <class Picture, class Owned>
+std::string drawing(const GraphOptions& options, Owned& owned, const Tokenizer& tokenizer) {
+  const CurrentTape here(owned.tape);
+  const auto& model = owned.model;
+  nameBlocks(model.parameters());
   const auto loss = lossOfOneSample<Picture>(model, tokenizer);
   backward(loss);
-  return buildDotGraph(
-      loss, options.dot((file ? options.model : std::string("a small ") + Picture::name) + ", " +
-                        std::to_string(parameters.size()) + " parameters: the loss of one sample"));
+  const std::string name = options.model.empty() ? std::string("a small ") + Picture::name : options.model;
+  return buildDotGraph(loss, options.dot(name + ", " + std::to_string(model.parameters().size()) +
+                                         " parameters: the loss of one sample"));
+}
+template <class Picture> std::string drawModel(const GraphOptions& options) {
+  if (!options.model.empty()) {
+    const ModelFile file(options.model);
+    OwnedModel<typename Picture::Model> owned(file, file.config<typename Picture::Config>());
+    return drawing<Picture>(options, owned, file.tokenizer());
+  }
+  auto config = Picture::smallConfig();
+  const Tokenizer tokenizer = Picture::tokenizer();
+  config.vocabulary = tokenizer.size();
+  OwnedModel<typename Picture::Model> owned(config);
+  Rng rng(1337);
+  initialiseLikePyTorch(owned.model.parameters(), rng);
+  return drawing<Picture>(options, owned, tokenizer);
 }
 
 /// What --out asks for: a format of Graphviz, or "" for DOT itself.
@@ -166,13 +162,12 @@ std::string formatOf(const std::string& out) {
   const std::string ending = hasEnding ? out.substr(dot + 1) : "";
   if (ending == "svg" || ending == "png" || ending == "pdf") return ending;
   if (ending.empty() || ending == "dot" || ending == "gv") return "";
-  throw BadInput("--out " + out + ": a picture ends in .svg, .png or .pdf, DOT in .dot or .gv");
+  throw BadInput("--out " + out + ": expected a name that ends in .svg, .png, .pdf, .dot or .gv");
 }
 
 void write(const std::string& text, const std::string& out) {
   if (out.empty()) {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-      throw BadInput(std::string("the graph cannot be written: ") + std::strerror(errno));
+    std::fwrite(text.data(), 1, text.size(), stdout);  // main checks stdout
     return;
   }
   const std::string format = formatOf(out), bytes = format.empty() ? text : pictureOf(text, format);
@@ -186,28 +181,27 @@ void write(const std::string& text, const std::string& out) {
 int graph(std::span<const std::string> arguments) {
   GraphOptions options;
   Flags flags;
-  flags.add("--model", "FILE", "of mlp or gpt: model.safetensors of a run; without it, a small one",
+  flags.add("--model", "PATH", "mlp, gpt: the folder of a run, or a file; default: a small untrained model",
             options.model);
   flags.add("--out", "FILE",
-            "DOT into a .dot file, or a picture: .svg, .png, .pdf (by Graphviz); else on stdout",
+            "write DOT (.dot) or a picture (.svg, .png, .pdf; needs Graphviz); default: print DOT",
             options.out);
-  flags.add("--max-nodes", "most records in the picture", options.maxNodes, 1, 1'000'000);
+  flags.add("--max-nodes", "largest number of nodes to draw", options.maxNodes, 1, 1'000'000);
   const std::string kind = arguments.empty() ? "" : arguments[0];
   const bool isKind = kind == "tiny" || kind == "small" || kind == "mlp" || kind == "gpt";
-  if (kind == "--help" || kind == "-h" || (isKind && !flags.parse(arguments.subspan(1)))) {
+  if (kind == "--help" || kind == "-h" || (isKind && !flags.parseAll(arguments.subspan(1)))) {
     std::printf(
         "usage: %s graph tiny|small|mlp|gpt [options]\n\n"
         "  tiny, small           the graphs of the paper's Figures 1 and 2\n"
-        "  mlp, gpt              a model, for the loss of one sample\n\n%s",
+        "  mlp, gpt              the loss of a model for one sample\n\n%s",
         self().c_str(), flags.help().c_str());
     return 0;
   }
   if (!isKind)
-    throw BadInput(
-        (kind.empty() ? self() + " graph needs to know what to draw" : "there is no graph '" + kind + "'") +
-        ": tiny, small, mlp or gpt");
+    throw BadInput((kind.empty() ? self() + " graph: expected" : "unknown graph '" + kind + "'; expected") +
+                   " tiny, small, mlp or gpt");
   if (!options.model.empty() && (kind == "tiny" || kind == "small"))
-    throw BadInput("the graph " + kind + " has no model: leave out --model, or draw mlp or gpt");
+    throw BadInput("graph " + kind + " takes no --model; leave it out, or draw mlp or gpt");
   formatOf(options.out);  // before any work
   write(kind == "tiny"    ? tiny(options)
         : kind == "small" ? small(options)

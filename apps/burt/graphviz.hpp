@@ -41,7 +41,7 @@ class NamelessFile {
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
 };
 
-/// Starts dot and waits for it. Answers what waitpid says of it.
+/// Starts dot, waits for it and returns its status as waitpid gives it.
 inline int runDot(const std::string& format, const NamelessFile& in, const NamelessFile& out,
                   const NamelessFile& errors) {
   posix_spawn_file_actions_t actions;

@@ -2,9 +2,7 @@
 #include <burtorch/io/npy.hpp>
 #include <burtorch/io/safetensors.hpp>
 #include <burtorch/io/summary.hpp>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <optional>
 
@@ -12,6 +10,7 @@
 #include "command.hpp"
 #include "flags.hpp"
 #include "json_line.hpp"
+#include "model_file.hpp"
 
 namespace burt {
 namespace {
@@ -55,7 +54,7 @@ Kind kindOf(const std::string& path) {
   if (file.text().starts_with(npy::magic)) return Kind::npy;
   if (file.size() > lengthBytes && file.text()[lengthBytes] == '{') return Kind::safetensors;
   throw BadInput("cannot inspect '" + shown(path) +
-                 "': it begins neither as a safetensors nor as an .npy file; is the name right?");
+                 "': expected a safetensors or .npy file, but it does not begin like one");
 }
 
 Content contentOf(const SafetensorsFile& file) {
@@ -182,8 +181,6 @@ void printJson(const std::string& path, const Content& content) {
 
 void print(const std::string& path, const Content& content, bool isJson) {
   (isJson ? printJson : printTable)(path, content);
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-    throw BadInput("cannot write what is in '" + shown(path) + "': " + std::strerror(errno));
 }
 
 }  // namespace
@@ -191,19 +188,24 @@ void print(const std::string& path, const Content& content, bool isJson) {
 int inspect(std::span<const std::string> arguments) {
   bool isJson = false;
   Flags flags;
-  flags.add("--json", "one JSON object per line: the file, each tensor, the totals", isJson);
+  flags.add("--json", "print one JSON object per line: the file, each tensor, the totals", isJson);
   std::vector<std::string> options, paths;
   for (const std::string& argument : arguments)
     (argument.starts_with("-") ? options : paths).push_back(argument);
-  if (!flags.parse(options)) {
-    std::printf("usage: %s inspect FILE [options]\n\nFILE is of safetensors or NumPy (.npy).\n\n%s",
-                self().c_str(), flags.help().c_str());
+  if (!flags.parseAll(options)) {
+    std::printf(
+        "usage: %s inspect FILE [options]\n\nFILE is a safetensors or .npy file, or the folder of a "
+        "run.\n\n%s",
+        self().c_str(), flags.help().c_str());
     return 0;
   }
   if (paths.size() != 1)
-    throw BadInput(self() + " inspect takes one FILE, not " + std::to_string(paths.size()) + "; see " +
+    throw BadInput(self() + " inspect: expected one FILE, got " + std::to_string(paths.size()) + "; see " +
                    self() + " inspect --help");
-  const std::string& path = paths[0];
+  std::string path = paths[0];
+  std::error_code ignored;
+  if (const auto state = std::filesystem::path(path) / stateName; std::filesystem::exists(state, ignored))
+    path = state.string();
   switch (kindOf(path)) {
     case Kind::npy: {
       const NpyFile file(path);

@@ -1,6 +1,7 @@
 // burt: trains small language models, writes text with them, draws them and shows what is in their files.
 #include <burtorch/burtorch.hpp>
 #include <burtorch/core/check.hpp>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -9,6 +10,7 @@
 
 #include "command.hpp"
 #include "flags.hpp"
+#include "system.hpp"
 
 namespace {
 
@@ -21,23 +23,25 @@ constexpr Command commands[] = {
      "  train gpt    train a decoder-only transformer on a text\n"
      "  train mlp    train a character MLP on a list of words\n",
      burt::train},
-    {"sample", "  sample       write text with a trained model\n", burt::sample},
-    {"inspect", "  inspect      show what is in a file of tensors: safetensors or .npy\n", burt::inspect},
-    {"plot", "  plot         draw attention or embedding of a trained model as heat maps\n", burt::plot},
+    {"sample", "  sample       generate text with a trained model\n", burt::sample},
+    {"export", "  export       write the parameters of a run to a file for PyTorch and others\n",
+     burt::exportModel},
+    {"inspect", "  inspect      show the contents of a safetensors or .npy file, or of a run\n",
+     burt::inspect},
+    {"plot", "  plot         draw the attention or the embedding of a trained model as heat maps\n",
+     burt::plot},
     {"graph", "  graph        draw a graph or a model, with values and gradients\n", burt::graph},
 };
 
 void printUsage() {
   std::printf("usage: %s COMMAND [options]\n\n", burt::self().c_str());
   for (const Command& command : commands) std::fputs(command.usage, stdout);
-  std::fputs(
+  std::printf(
       "\n"
-      "  --help       of a command: its options\n"
-      "  --version    of the library\n"
-      "\n"
-      "Exit code: 0 done, 1 training went wrong, 2 something must be put right first, 130 stopped by "
-      "Ctrl-C.\n",
-      stdout);
+      "  --help       show this text; after a command, its options\n"
+      "  --version    show the version\n"
+      "\n%s",
+      burt::exitCodes);
 }
 
 int run(const std::vector<std::string>& arguments) {
@@ -55,19 +59,26 @@ int run(const std::vector<std::string>& arguments) {
     if (wanted == command.name) return command.run(std::span(arguments).subspan(1));
     names += std::string(names.empty() ? "" : ", ") + command.name;
   }
-  throw burt::BadInput((wanted.empty() ? "a command is needed" : "there is no command '" + wanted + "'") +
-                       ": " + names + "; see " + burt::self() + " --help");
+  throw burt::BadInput(
+      (wanted.empty() ? "expected a command" : "unknown command '" + wanted + "'; expected one") + " of " +
+      names + "; see " + burt::self() + " --help");
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
+  burt::openStandardFiles();
+  std::signal(SIGPIPE, SIG_IGN);  // A reader that goes away must not take the run with it.
+  int code = 2;
   try {
-    return run({arguments + 1, arguments + count});
+    code = run({arguments + 1, arguments + count});
   } catch (const std::bad_alloc&) {
-    std::fputs("burt: out of memory; take smaller sizes, or a smaller --tile\n", stderr);
+    std::fputs("burt: out of memory; choose smaller sizes or a smaller --tile\n", stderr);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "burt: %s\n", error.what());
   }
-  return 2;
+  const std::string problem = burt::problemOfStdout();
+  if (problem.empty()) return code;
+  std::fprintf(stderr, "burt: %s\n", problem.c_str());
+  return code == 0 ? 2 : code;
 }

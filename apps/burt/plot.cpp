@@ -8,9 +8,9 @@
 #include <charconv>
 #include <cstdio>
 
-#include "checkpoint.hpp"
 #include "command.hpp"
 #include "flags.hpp"
+#include "model_file.hpp"
 
 namespace burt {
 namespace {
@@ -46,31 +46,23 @@ std::vector<std::size_t> chosen(const std::string& flag, const std::string& text
   const bool isNumber = error == std::errc{} && end == text.data() + text.size();
   if (text == "last") number = count;
   if (text != "all" && text != "last" && (!isNumber || number < 1 || number > count))
-    throw BadInput(flag + " takes all, last or a whole number from 1 to " + std::to_string(count) +
-                   ", not '" + text + "'");
+    throw BadInput(flag + ": expected all, last or a whole number from 1 to " + std::to_string(count) +
+                   ", got '" + text + "'");
   std::vector<std::size_t> indices;
   for (std::size_t i = 0; i < count; ++i)
     if (text == "all" || i + 1 == number) indices.push_back(i);
   return indices;
 }
 
-template <class Model> struct Loaded {
-  Model model;
-  ParameterStore<float> parameters;
-  template <class Config>
-  Loaded(const SafetensorsFile& file, const Config& config) : model(config), parameters(model.layout()) {
-    loadParameters(file, parameters);
-  }
-};
-
-HeatMapFigure attentionFigure(const PlotCommand& command, const SafetensorsFile& file,
-                              const GptConfig& config, const Tokenizer& tokenizer) {
-  if (command.prompt.empty()) throw BadInput("attention is paid to a text: give it with --prompt TEXT");
-  Loaded<Gpt<float>> gpt(file, config);
+HeatMapFigure attentionFigure(const PlotCommand& command, const ModelFile& file, const Tokenizer& tokenizer) {
+  if (command.prompt.empty())
+    throw BadInput("plot attention needs a text to look at: pass it with --prompt TEXT");
+  const auto config = file.config<GptConfig>();
+  const OwnedModel<Gpt<float>> gpt(file, config);
   std::vector<Index> tokens;
   const Tokens prompt = tokenizer.encode(command.prompt);
   for (const Token token : prompt.view()) tokens.push_back(token);
-  const auto weights = attentionWeights(gpt.model, gpt.parameters, std::span<const Index>(tokens));
+  const auto weights = attentionWeights(gpt.model, std::span<const Index>(tokens));
   const std::size_t seen = weights.positions();
   std::vector<std::string> labels;
   for (const Index token : std::span(tokens).last(seen)) labels.push_back(labelOf(tokenizer, token));
@@ -94,10 +86,9 @@ HeatMapFigure attentionFigure(const PlotCommand& command, const SafetensorsFile&
 }
 
 /// The table of a model is its first block of parameters.
-template <class Model>
-HeatMapFigure embeddingFigure(const Loaded<Model>& loaded, const Tokenizer& tokenizer) {
-  const Parameter& table = loaded.model.layout().blocks()[0];
-  const std::span<const float> values = loaded.parameters.values(table);
+template <class Model> HeatMapFigure embeddingFigure(const Model& model, const Tokenizer& tokenizer) {
+  const Parameter& table = model.parameters().blocks()[0];
+  const std::span<const float> values = model.parameters().values(table);
   HeatMap map{.rows = table.rows, .columns = table.columns, .values = {values.begin(), values.end()}};
   map.options = {.xLabel = "dimension", .yLabel = "character"};
   for (Index token = 0; token < table.rows; ++token)
@@ -106,21 +97,15 @@ HeatMapFigure embeddingFigure(const Loaded<Model>& loaded, const Tokenizer& toke
 }
 
 HeatMapFigure figureOf(const PlotCommand& command) {
-  const SafetensorsFile file(command.model);
-  const Description description(file);
-  const Tokenizer tokenizer = Tokenizer::fromString(description.text("vocabulary"));
-  const std::string& kind = description.text("model");
-  if (kind != "gpt" && kind != "mlp")
-    throw BadInput(command.model + " is a model of kind '" + kind + "': gpt or mlp can be drawn");
-  if (description.number("vocabulary_size") != tokenizer.size())
-    throw BadInput(command.model + " has a vocabulary of another size than it says: was the file damaged?");
+  const ModelFile file(command.model);
+  const Tokenizer tokenizer = file.tokenizer();
+  const bool isGpt = file.kind() == "gpt";
   if (command.subject == "attention") {
-    if (kind != "gpt")
-      throw BadInput(command.model + " is a character MLP, which has no attention; try embedding");
-    return attentionFigure(command, file, gptOf(description), tokenizer);
+    if (!isGpt) throw BadInput(command.model + " is a character MLP, which has no attention; try embedding");
+    return attentionFigure(command, file, tokenizer);
   }
-  if (kind == "gpt") return embeddingFigure(Loaded<Gpt<float>>(file, gptOf(description)), tokenizer);
-  return embeddingFigure(Loaded<CharMlp<float>>(file, charMlpOf(description)), tokenizer);
+  if (isGpt) return embeddingFigure(OwnedModel<Gpt<float>>(file, file.config<GptConfig>()).model, tokenizer);
+  return embeddingFigure(OwnedModel<CharMlp<float>>(file, file.config<CharMlpConfig>()).model, tokenizer);
 }
 
 void write(const std::string& path, const std::string& text) {
@@ -134,31 +119,32 @@ void write(const std::string& path, const std::string& text) {
 int plot(std::span<const std::string> arguments) {
   PlotCommand command;
   Flags flags;
-  flags.add("--model", "FILE", "model.safetensors of a run", command.model);
-  flags.add("--prompt", "TEXT", "attention: the text to look at", command.prompt);
-  flags.add("--layer", "N", "attention: 1 is the first; or all, or last", command.layer);
-  flags.add("--head", "N", "attention: likewise", command.head);
+  flags.add("--model", "PATH", "the model: the folder of a run, or a file", command.model);
+  flags.add("--prompt", "TEXT", "attention: the text that the model reads", command.prompt);
+  flags.add("--layer", "N", "attention: number of the layer (1 is the first), all or last", command.layer);
+  flags.add("--head", "N", "attention: number of the head (1 is the first), all or last", command.head);
   flags.add("--out", "FILE",
-            "FILE.svg: a picture; FILE.py: a script for Matplotlib, which otherwise is printed", command.out);
-  flags.add("--show", "open a window; needs Python with Matplotlib, and waits until it is closed",
+            "write a picture (FILE.svg) or a Matplotlib script (FILE.py); default: print the script",
+            command.out);
+  flags.add("--show", "open a window and wait until it is closed; needs Python with Matplotlib",
             command.isShown);
-  flags.add("--python", "NAME", "the Python of --show", command.python);
+  flags.add("--python", "NAME", "Python interpreter for --show", command.python);
   const std::string usage = "usage: " + self() +
-                            " plot attention --model FILE --prompt TEXT [options]\n       " + self() +
-                            " plot embedding --model FILE [options]\n";
+                            " plot attention --model PATH --prompt TEXT [options]\n       " + self() +
+                            " plot embedding --model PATH [options]\n";
   const bool hasSubject = !arguments.empty() && !arguments[0].starts_with('-');
-  if (!flags.parse(arguments.subspan(hasSubject ? 1 : 0))) {
+  if (!flags.parseAll(arguments.subspan(hasSubject ? 1 : 0))) {
     std::printf("%s\n%s", usage.c_str(), flags.help().c_str());
     return 0;
   }
   if (hasSubject) command.subject = arguments[0];
   if (command.subject != "attention" && command.subject != "embedding")
-    throw BadInput("plot what? attention or embedding; see " + self() + " plot --help");
+    throw BadInput("plot: expected attention or embedding; see " + self() + " plot --help");
   if (command.model.empty())
-    throw BadInput(self() + " plot needs --model FILE; see " + self() + " plot --help");
+    throw BadInput(self() + " plot needs --model PATH; see " + self() + " plot --help");
   if (!command.out.empty() && !command.out.ends_with(".svg") && !command.out.ends_with(".py"))
-    throw BadInput("--out takes FILE.svg or FILE.py, not '" + command.out +
-                   "'; for other pictures: python3 FILE.py OUT.png");
+    throw BadInput("--out: expected FILE.svg or FILE.py, got '" + command.out +
+                   "'; for other pictures run: python3 FILE.py OUT.png");
 
   const HeatMapFigure figure = figureOf(command);
   if (command.out.ends_with(".svg"))

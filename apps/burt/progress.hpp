@@ -67,6 +67,7 @@ class Progress {
   bool isLive() const { return isLive_; }
 
   void show(const burtorch::TrainingStep& step) {
+    paused_ += step.validationSeconds;
     losses_.push_back(step.loss);
     smooth_ = losses_.size() == 1 ? step.loss : 0.98 * smooth_ + 0.02 * step.loss;
     if (step.isEvaluated()) validation_ = step.validationLoss;
@@ -96,17 +97,31 @@ class Progress {
 
   /// Prints something between the live lines.
   void say(const std::string& words) {
-    if (isLive_) std::printf("\r\x1b[K");
+    clear();
     std::printf("%s\n", words.c_str());
     std::fflush(stdout);
+  }
+  /// The same on stderr; `lines` end with a newline, or are empty.
+  void warn(const std::string& lines) {
+    if (lines.empty()) return;
+    clear();
+    std::fflush(stdout);
+    std::fputs(lines.c_str(), stderr);
   }
   void finish() {
     if (isLive_) std::puts("");
   }
-  /// Time in which nothing was trained does not count.
-  void pause(Clock::duration time) { paused_ += std::chrono::duration<double>(time).count(); }
+  /// Does something that is not training, so that its time does not count.
+  template <class Work> void aside(Work work) {
+    const auto start = Clock::now();
+    work();
+    paused_ += std::chrono::duration<double>(Clock::now() - start).count();
+  }
 
  private:
+  void clear() const {
+    if (isLive_) std::printf("\r\x1b[K");
+  }
   template <class... Arguments> static std::string text(const char* format, Arguments... arguments) {
     char buffer[160];
     std::snprintf(buffer, sizeof buffer, format, arguments...);

@@ -4,9 +4,10 @@
 #include <burtorch/model/generate.hpp>
 #include <cstdio>
 
-#include "checkpoint.hpp"
 #include "command.hpp"
 #include "flags.hpp"
+#include "model_file.hpp"
+#include "tokens_shown.hpp"
 
 namespace burt {
 namespace {
@@ -19,25 +20,25 @@ struct SampleOptions {
   double temperature = 0.8;
 };
 
-template <class Model, class Config>
-void write(const SampleOptions& options, const SafetensorsFile& file, const Config& config,
-           const Tokenizer& tokenizer) {
-  const Model model(config);
-  ParameterStore<float> parameters(model.layout());
-  loadParameters(file, parameters);
-  constexpr bool isGpt = requires { config.heads; };
-  for (std::uint64_t i = 0; i < options.count; ++i) {
+template <class Model, class Config> void write(const SampleOptions& options, const ModelFile& file) {
+  constexpr bool isGpt = std::is_same_v<Config, GptConfig>;
+  const OwnedModel<Model> owned(file, file.config<Config>());
+  const Tokenizer tokenizer = file.tokenizer();
+  const Tokens prompt = tokenizer.encode(options.prompt);
+  // A reader that went away needs no more text.
+  for (std::uint64_t i = 0; i < options.count && std::ferror(stdout) == 0; ++i) {
     Rng rng(options.seed, i);
     std::vector<Index> tokens;
-    const Tokens prompt = tokenizer.encode(options.prompt);
-    for (const Token token : prompt.view()) tokens.push_back(token);
-    std::fputs(options.prompt.c_str(), stdout);
+    for (const Token token : prompt.view()) {
+      tokens.push_back(token);
+      std::fputs(shownToken(tokenizer, token).c_str(), stdout);
+    }
     if (isGpt && tokens.empty()) tokens.push_back(tokenizer.find('\n').value_or(0));
-    const std::size_t known = tokens.size();
-    generate(model, parameters, tokens, options.length, {options.temperature, options.topK}, rng,
-             [](Index token) { return !isGpt && token == 0; });
-    for (const Index token : std::span(tokens).subspan(known))
-      std::fputs(tokenizer.decode(token).c_str(), stdout);
+    generate(owned.model, tokens, options.length, {options.temperature, options.topK}, rng, [&](Index token) {
+      if (!isGpt && token == 0) return true;
+      std::fputs(shownToken(tokenizer, token).c_str(), stdout);
+      return std::ferror(stdout) != 0;
+    });
     std::puts("");
   }
 }
@@ -47,30 +48,25 @@ void write(const SampleOptions& options, const SafetensorsFile& file, const Conf
 int sample(std::span<const std::string> arguments) {
   SampleOptions options;
   Flags flags;
-  flags.add("--model", "FILE", "model.safetensors of a run", options.model);
-  flags.add("--prompt", "TEXT", "what to go on with", options.prompt);
-  flags.add("--length", "most tokens of a text", options.length, 1, 100'000'000);
-  flags.add("--count", "how many texts, or words", options.count, 1, 1'000'000);
-  flags.add("--temperature", "above 1 wilder, below 1 tamer, 0: always the likeliest token",
+  flags.add("--model", "PATH", "the model: the folder of a run, or a file", options.model);
+  flags.add("--prompt", "TEXT", "text to continue", options.prompt);
+  flags.add("--length", "largest number of tokens per text", options.length, 1, 100'000'000);
+  flags.add("--count", "number of texts or words", options.count, 1, 1'000'000);
+  flags.add("--temperature", "above 1: more surprising, below 1: safer, 0: always the most likely token",
             options.temperature, 0, 100);
-  flags.add("--top-k", "choose among the likeliest only; 0: among all", options.topK, 0, 1'000'000);
-  flags.add("--seed", "of chance", options.seed, 0, UINT64_MAX);
-  if (!flags.parse(arguments)) {
-    std::printf("usage: %s sample --model FILE [options]\n\n%s", self().c_str(), flags.help().c_str());
+  flags.add("--top-k", "choose among the K most likely tokens; 0: among all", options.topK, 0, 1'000'000);
+  flags.add("--seed", "random seed", options.seed, 0, UINT64_MAX);
+  if (!flags.parseAll(arguments)) {
+    std::printf("usage: %s sample --model PATH [options]\n\n%s", self().c_str(), flags.help().c_str());
     return 0;
   }
   if (options.model.empty())
-    throw BadInput(self() + " sample needs --model FILE; see " + self() + " sample --help");
-  const SafetensorsFile file(options.model);
-  const Description description(file);
-  const Tokenizer tokenizer = Tokenizer::fromString(description.text("vocabulary"));
-  const std::string& kind = description.text("model");
-  if (kind == "gpt")
-    write<Gpt<float>>(options, file, gptOf(description), tokenizer);
-  else if (kind == "mlp")
-    write<CharMlp<float>>(options, file, charMlpOf(description), tokenizer);
+    throw BadInput(self() + " sample needs --model PATH; see " + self() + " sample --help");
+  const ModelFile file(options.model);
+  if (file.kind() == "gpt")
+    write<Gpt<float>, GptConfig>(options, file);
   else
-    throw BadInput(options.model + " is a model of kind '" + kind + "': gpt or mlp can be sampled");
+    write<CharMlp<float>, CharMlpConfig>(options, file);
   return 0;
 }
 

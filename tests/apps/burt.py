@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What burt promises: results, errors of one sentence with exit code 2, Ctrl-C and resume, the live line.
+"""What burt promises: results, errors of one sentence with exit code 2, runs that survive, the live line.
 
 usage: burt.py PROGRAM [CASE...]
 """
@@ -57,6 +57,18 @@ class Burt(unittest.TestCase):
         tensors = json.loads(data[8:8 + struct.unpack_from("<Q", data)[0]])
         return tensors, tensors.pop("__metadata__")
 
+    def same_state(self, *folders):
+        """The runs ended with the same numbers, to the bit; what only concerns saving may differ."""
+        data = [(self.path / folder / "state.safetensors").read_bytes() for folder in folders]
+        bodies = {state[8 + struct.unpack_from("<Q", state)[0]:] for state in data}
+        steps = {json.dumps([self.header(folder + "/state.safetensors")[1][key] for key in
+                             ("training.step", "training.random", "training.optimizer")]) for folder in folders}
+        self.assertEqual((len(bodies), len(steps)), (1, 1))
+
+    def steps_in(self, folder, may_be_cut=False):
+        lines = (self.path / folder / "metrics.csv").read_text().splitlines(keepends=True)[1:]
+        return [int(line.split(",")[0]) for line in lines if line.endswith("\n") or not may_be_cut]
+
     def write(self, name, data):
         (self.path / name).write_bytes(data)
         return name
@@ -74,7 +86,8 @@ class Training(Burt):
         self.assertEqual([line["step"] for line in lines], list(range(1, 21)))
         self.assertEqual([line["step"] for line in lines if "validation_loss" in line], [10, 20])
         xml.etree.ElementTree.parse(self.path / "run/loss.svg")
-        self.assertTrue((self.path / "run/model.safetensors").stat().st_size > 1000)
+        self.assertTrue((self.path / "run/state.safetensors").stat().st_size > 1000)
+        self.assertFalse((self.path / "run/model.safetensors").exists())
 
     def test_learns(self):
         self.train("--steps", "300", "--eval-every", "300", "--out", "run")
@@ -85,8 +98,8 @@ class Training(Burt):
         self.write("text", "άλφα βήτα γάμμα δέλτα\n".encode() * 20)
         for _ in range(2):
             self.train("--steps", "2", "--data", "text")
-        self.assertTrue((self.path / "runs/gpt-1/model.safetensors").exists())
-        self.assertTrue((self.path / "runs/gpt-2/model.safetensors").exists())
+        self.assertTrue((self.path / "runs/gpt-1/state.safetensors").exists())
+        self.assertTrue((self.path / "runs/gpt-2/state.safetensors").exists())
 
     def test_bytes_that_are_no_text_are_learned_too(self):
         self.write("bytes", bytes(range(256)) * 4)
@@ -97,7 +110,7 @@ class Training(Burt):
     def test_the_same_seed_gives_the_same_model(self):
         for out, seed in (("a", "5"), ("b", "5"), ("c", "6")):
             self.train("--steps", "5", "--seed", seed, "--out", out)
-        a, b, c = ((self.path / out / "model.safetensors").read_bytes() for out in "abc")
+        a, b, c = ((self.path / out / "state.safetensors").read_bytes() for out in "abc")
         self.assertEqual(a, b)
         self.assertNotEqual(a, c)
 
@@ -115,29 +128,45 @@ class Training(Burt):
             self.train("--steps", "3", "--schedule", schedule)
 
     def test_a_gpt2_like_variant(self):
-        self.train("--steps", "3", "--final-norm", "--attention-bias", "--gelu", "--start", "gpt2", "--out", "run")
-        self.burt("sample", "--model", "run/model.safetensors", "--length", "5")
+        self.train("--steps", "3", "--final-norm", "--attention-bias", "--gelu", "--init", "gpt2", "--out", "run")
+        self.burt("sample", "--model", "run", "--length", "5")
 
     def test_a_model_says_what_it_is(self):
         version = self.burt("--version").stdout.split()[1]
         self.train("--steps", "3", "--out", "gpt", "--gelu")
         self.burt("train", "mlp", "--hidden", "8", "--steps", "4", "--out", "mlp")
-        tensors, gpt = self.header("gpt/model.safetensors")
+        for model in ("gpt", "mlp"):
+            self.burt("export", model, "--out", model + ".safetensors")
+        tensors, gpt = self.header("gpt.safetensors")
         self.assertGreater(len(gpt.pop("vocabulary")), 20)
         size = tensors["wte.weight"]["shape"][0]
         self.assertEqual(gpt, {"model": "gpt", "vocabulary_size": str(size), "context": "8", "width": "8", "layers": "1",
                                "heads": "2", "hidden": "32", "final_norm": "0", "attention_bias": "0", "gelu": "1",
                                "step": "3", "burtorch": version})
-        _, mlp = self.header("mlp/model.safetensors")
+        _, mlp = self.header("mlp.safetensors")
         self.assertGreater(len(mlp.pop("vocabulary")), 20)
         self.assertEqual(mlp, {"model": "mlp", "vocabulary_size": "27", "context": "16", "embedding": "64", "hidden": "8",
                                "step": "4", "burtorch": version})
 
     def test_a_model_alone_is_enough_to_sample(self):
         self.train("--steps", "3", "--out", "run", "--gelu", "--layers", "2")
-        (self.path / "run/model.safetensors").rename(self.path / "alone")
+        self.burt("export", "run", "--out", "alone")
+        of = lambda model: self.burt("sample", "--model", model, "--length", "20").stdout
+        self.assertEqual(of("run"), of("run/state.safetensors"))
+        self.assertEqual(of("run"), of("alone"))
         shutil.rmtree(self.path / "run")
-        self.assertTrue(self.burt("sample", "--model", "alone", "--length", "20").stdout)
+        self.assertTrue(of("alone"))
+
+    def test_an_exported_model_is_the_parameters_and_nothing_else(self):
+        self.train("--steps", "3", "--out", "run")
+        self.burt("export", "run", "--out", "model.safetensors")
+        model, state = self.header("model.safetensors"), self.header("run/state.safetensors")
+        self.assertEqual(sorted([*model[0], "optimizer.memory"]), sorted(state[0]))
+        self.assertFalse([key for key in model[1] if key.startswith(("run.", "training."))])
+        self.assertEqual(model[1]["step"], state[1]["training.step"])
+        self.refused("export", "run")
+        self.refused("export", "nowhere", "--out", "other")
+        self.refused("export", "--out", "other")
 
     def test_a_loss_that_is_not_finite_names_step_and_node(self):
         done = self.train("--steps", "50", "--optimizer", "sgd", "--lr", "1000", "--clip", "0", "--warmup", "0", code=1)
@@ -146,7 +175,7 @@ class Training(Burt):
     def test_words(self):
         done = self.burt("train", "mlp", "--hidden", "8", "--steps", "50", "--out", "run")
         self.assertIn("vocabulary 27", done.stdout)
-        words = self.burt("sample", "--model", "run/model.safetensors", "--count", "5").stdout.splitlines()
+        words = self.burt("sample", "--model", "run", "--count", "5").stdout.splitlines()
         self.assertEqual(len(words), 5)
 
 
@@ -164,54 +193,214 @@ class Resuming(Burt):
         self.assertEqual((run.returncode, errors), (130, ""))
         self.assertIn("--resume part", rest)
         self.train(*steps, "--resume", "part")
-        whole, part = ((self.path / name / "model.safetensors").read_bytes() for name in ("whole", "part"))
-        self.assertEqual(whole, part)
-        steps_seen = [line.split(",")[0] for line in (self.path / "part/metrics.csv").read_text().splitlines()[1:]]
-        self.assertEqual(steps_seen, [str(i) for i in range(1, 4001)])
+        self.same_state("whole", "part")
+        self.assertEqual(self.steps_in("part"), list(range(1, 4001)))
 
     def test_one_file_is_all_that_a_resumed_run_needs(self):
         self.train("--steps", "9", "--schedule", "constant", "--out", "whole")
         self.train("--steps", "5", "--schedule", "constant", "--out", "part")
-        model, state = self.header("part/model.safetensors"), self.header("part/state.safetensors")
-        self.assertEqual(sorted([*model[0], "optimizer.memory"]), sorted(state[0]))
-        self.assertEqual(state[1]["training.step"], model[1]["step"])
-        (self.path / "part/model.safetensors").unlink()
-        self.train("--steps", "9", "--schedule", "constant", "--resume", "part")
-        whole, part = ((self.path / name / "model.safetensors").read_bytes() for name in ("whole", "part"))
-        self.assertEqual(whole, part)
-
-    def test_a_state_without_a_model_is_not_overwritten_either(self):
-        self.train("--steps", "2", "--out", "run")
-        (self.path / "run/model.safetensors").unlink()
-        self.assertIn("--overwrite", self.refused("train", "gpt", *SMALL, "--steps", "2", "--out", "run"))
+        for file in (self.path / "part").iterdir():
+            if file.name != "state.safetensors":
+                file.unlink()
+        self.burt("train", "gpt", "--steps", "9", "--resume", "part")
+        self.same_state("whole", "part")
 
     def test_a_finished_run_wants_more_steps(self):
         self.train("--steps", "3", "--out", "run")
         self.assertIn("--steps", self.refused("train", "gpt", *SMALL, "--steps", "3", "--resume", "run"))
 
-    def test_other_sizes_data_or_optimizer_are_refused(self):
+    def test_what_contradicts_the_run_is_refused(self):
         self.train("--steps", "3", "--out", "run")
-        resume = ["train", "gpt", *SMALL, "--steps", "9", "--resume", "run"]
-        self.assertIn("width 8 and not 16", self.refused(*resume, "--width", "16"))
-        self.assertIn("layers 1 and not 2", self.refused(*resume, "--layers", "2"))
-        self.assertIn("heads 2 and not 4", self.refused(*resume, "--heads", "4"))
-        self.assertIn("(gelu 0 and not 1)", self.refused(*resume, "--gelu"))
-        self.assertIn("'adamw', this one is 'adam'", self.refused(*resume, "--optimizer", "adam"))
+        resume = ["train", "gpt", "--steps", "9", "--resume", "run"]
+        for flag, value, was in (("--width", "16", "8"), ("--layers", "2", "1"), ("--heads", "4", "2"),
+                                 ("--optimizer", "adam", "adamw"), ("--seed", "5", "1337"), ("--val-fraction", "0.2", "0.1")):
+            self.assertIn(f"{flag} {value} contradicts the run in run, which has {flag} {was}",
+                          self.refused(*resume, flag, value))
+        self.assertIn("--gelu contradicts", self.refused(*resume, "--gelu"))
         self.assertIn("--data", self.refused(*resume, "--data", self.write("other", b"abc" * 100)))
         self.assertIn("--out", self.refused(*resume, "--out", "elsewhere"))
-        self.assertIn("no such file", self.refused("train", "gpt", *SMALL, "--resume", "nowhere"))
+        self.assertIn("no such folder", self.refused("train", "gpt", "--resume", "nowhere"))
+        self.assertIn("train gpt --resume run", self.refused("train", "mlp", "--steps", "9", "--resume", "run"))
+        self.burt(*resume, *SMALL, "--eval-every", "2", "--save-every", "3", "--lr", "0.001")
+
+    def test_data_that_changed_or_went_away_is_noticed(self):
+        text = b"to be or not to be, that is the question\n" * 20
+        self.write("text", text)
+        self.train("--steps", "3", "--data", "text", "--out", "run")
+        resume = ["train", "gpt", "--steps", "5", "--resume", "run"]
+        self.write("text", text[:-41])
+        self.assertIn("has changed", self.refused(*resume))
+        (self.path / "text").rename(self.path / "moved")
+        self.assertIn("--data", self.refused(*resume))
+        self.burt(*resume, "--data", "moved")
 
     def test_damaged_or_foreign_states_are_refused(self):
         self.train("--steps", "3", "--out", "run")
-        resume = ["train", "gpt", *SMALL, "--steps", "9", "--resume", "run"]
-        model, state = self.path / "run/model.safetensors", self.path / "run/state.safetensors"
+        resume = ["train", "gpt", "--steps", "9", "--resume", "run"]
+        state = self.path / "run/state.safetensors"
         whole = state.read_bytes()
+        self.burt("export", "run", "--out", "model")
         state.write_bytes(whole[:-1])
         self.refused(*resume)
-        state.write_bytes(model.read_bytes())
+        state.write_bytes((self.path / "model").read_bytes())
         self.assertIn("holds no state of a training", self.refused(*resume))
         state.write_bytes(whole)
         self.burt(*resume)
+
+
+class Surviving(Burt):
+    """Whatever ends a run, it can be resumed and ends with the bits of one that was not interrupted."""
+    ODD = ["--layers", "2", "--width", "6", "--heads", "3", "--context", "5", "--hidden", "7", "--gelu", "--final-norm",
+           "--batch", "3", "--tile", "2", "--lr", "0.0123", "--min-lr", "0.001", "--warmup", "7", "--clip", "0.7",
+           "--weight-decay", "0.05", "--beta2", "0.95", "--seed", "18446744073709551615", "--val-fraction", "0.13",
+           "--init", "gpt2", "--eval-every", "40", "--sample-every", "0", "--sample-length", "9", "--temperature", "0.7",
+           "--top-k", "5", "--data", "a text", "--steps", "3000"]
+
+    def setUp(self):
+        super().setUp()
+        self.write("a text", b"It was the best of times, it was the worst of times.\n" * 30)
+
+    def start(self, *arguments, **more):
+        return subprocess.Popen([BURT, *arguments], cwd=self.path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True, env={**os.environ, "BURT_COMMAND": BURT}, **more)
+
+    def stopped(self, run, number, at="step "):
+        """What a run says that is sent a signal when a line begins with `at`."""
+        for line in run.stdout:
+            if line.startswith(at):
+                run.send_signal(number)
+                break
+        rest, errors = run.communicate(timeout=60)
+        self.assertEqual((run.returncode, errors), (128 + number, ""))
+        return rest
+
+    def test_the_printed_command_works_for_any_flags(self):
+        self.burt("train", "gpt", *self.ODD, "--out", "whole")
+        folder = "it's a $(run); 2"
+        said = self.stopped(self.start("train", "gpt", *self.ODD, "--out", folder), signal.SIGINT)
+        command = re.search(r"resume with: (.*)", said)[1]
+        done = subprocess.run(command, shell=True, cwd=self.path, capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.same_state("whole", folder)
+        self.assertEqual(self.steps_in(folder), list(range(1, 3001)))
+
+    def test_a_word_model_is_resumed_by_its_folder_alone(self):
+        odd = ["--hidden", "5", "--context", "4", "--embedding", "8", "--optimizer", "nesterov", "--schedule", "step",
+               "--batch", "7", "--steps", "1500", "--eval-every", "50", "--save-every", "30", "--lr", "0.05"]
+        self.burt("train", "mlp", *odd, "--out", "whole")
+        self.stopped(self.start("train", "mlp", *odd, "--out", "part"), signal.SIGTERM)
+        self.burt("train", "mlp", "--resume", "part")
+        self.same_state("whole", "part")
+
+    def test_sigterm_and_sighup_end_a_run_as_ctrl_c_does(self):
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            folder = f"run{number}"
+            said = self.stopped(self.start("train", "gpt", *self.ODD, "--out", folder), number)
+            self.assertIn(f"--resume {folder}", said)
+            self.assertGreater(int(self.header(folder + "/state.safetensors")[1]["step"]), 0)
+
+    def test_an_ignored_sighup_stays_ignored(self):
+        run = self.start("train", "gpt", *self.ODD, "--out", "run",
+                         preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        run.stdout.readline()
+        run.send_signal(signal.SIGHUP)
+        run.communicate(timeout=60)
+        self.assertEqual(run.returncode, 0)
+
+    def test_a_kill_loses_at_most_the_last_interval(self):
+        self.burt("train", "gpt", *self.ODD, "--out", "whole")
+        random = __import__("random").Random(7)
+        arguments, kills, before = [*self.ODD, "--save-every", "25", "--out", "part"], 0, 0
+        while True:
+            run = self.start("train", "gpt", *arguments)
+            try:
+                _, errors = run.communicate(timeout=random.uniform(0.02, 0.15) if kills < 8 else 60)
+                self.assertEqual(run.returncode, 0, errors)
+                break
+            except subprocess.TimeoutExpired:
+                run.kill()
+                run.communicate()
+                kills += 1
+            if not (self.path / "part/state.safetensors").exists():
+                continue
+            arguments = ["--resume", "part"]
+            step = int(self.header("part/state.safetensors")[1]["step"])
+            self.assertEqual(step % 25, 0)
+            self.assertGreaterEqual(step, before)
+            # The record reaches further than the state by less than an interval, as far as it was written.
+            self.assertLess(max(self.steps_in("part", True), default=0), step + 26)
+            before = step
+        self.assertGreater(kills, 0)
+        self.same_state("whole", "part")
+        self.assertEqual(self.steps_in("part"), list(range(1, 3001)))
+        lines = (self.path / "part/metrics.jsonl").read_text().splitlines()
+        self.assertEqual([json.loads(line)["step"] for line in lines], list(range(1, 3001)))
+
+    def test_a_state_is_saved_at_every_validation(self):
+        run = self.start("train", "gpt", *self.ODD, "--steps", "1000000", "--out", "run")
+        for line in run.stdout:
+            if line.startswith("step 80/"):
+                break
+        time.sleep(0.05)
+        run.kill()
+        run.communicate()
+        self.assertGreaterEqual(int(self.header("run/state.safetensors")[1]["step"]), 40)
+
+    def test_a_closed_pipe_does_not_end_a_run(self):
+        run = self.start("train", "gpt", *self.ODD, "--out", "run")
+        run.stdout.readline()
+        run.stdout.close()
+        self.assertEqual((run.wait(60), run.stderr.read()), (0, ""))
+        run.stderr.close()
+        self.assertEqual(self.header("run/state.safetensors")[1]["step"], "3000")
+
+    def test_a_loss_that_is_not_finite_leaves_the_last_finite_state(self):
+        wild = ["--optimizer", "sgd", "--lr", "1000", "--clip", "0", "--warmup", "0", "--steps", "200", "--out", "run"]
+        done = self.train(*wild, code=1)
+        step = int(re.search(r"burt: step (\d+): the loss is", done.stderr)[1])
+        kept = int(re.search(r"the state after step (\d+), with a finite loss, is saved", done.stderr)[1])
+        self.assertEqual(kept, max(0, step - 2))  # step - 1 gave the parameters without a finite loss
+        self.assertEqual(self.header("run/state.safetensors")[1]["step"], str(kept))
+        self.assertTrue(self.burt("sample", "--model", "run", "--length", "5").stdout)
+        command = re.search(r"smaller step: burt (.*)", done.stderr)[1].split()
+        self.burt(*command[:-1], "0.001", "--clip", "1")
+
+    def test_a_late_nan_keeps_the_steps_since_the_last_save(self):
+        # The rate grows until the loss overflows, long after the first save and before the next one.
+        self.train("--steps", "60", "--optimizer", "sgd", "--schedule", "constant", "--lr", "0.01", "--out", "run")
+        done = self.burt("train", "gpt", "--resume", "run", "--steps", "400", "--clip", "0", "--lr", "40",
+                         "--eval-every", "400", code=1)
+        step = int(re.search(r"burt: step (\d+): the loss is", done.stderr)[1])
+        self.assertEqual(self.header("run/state.safetensors")[1]["step"], str(max(60, step - 2)))
+
+    def test_overwriting_waits_until_the_new_run_has_started(self):
+        self.train("--steps", "5", "--out", "run")
+        before = {file.name: file.read_bytes() for file in (self.path / "run").iterdir()}
+        for arguments in (["--width", "100000", "--heads", "1"], ["--init", "zero"], ["--batch", "1000000"]):
+            self.refused("train", "gpt", *SMALL, *arguments, "--out", "run", "--overwrite")
+            self.assertEqual({file.name: file.read_bytes() for file in (self.path / "run").iterdir()}, before)
+        self.train("--steps", "6", "--out", "run", "--overwrite")
+        self.assertEqual(self.steps_in("run"), list(range(1, 7)))
+
+    def test_closed_descriptors_do_not_end_up_in_the_metrics(self):
+        for redirection in (">&-", "<&- >&-", "<&- >&- 2>&-", "2>&-"):
+            shutil.rmtree(self.path / "run", ignore_errors=True)
+            done = subprocess.run(f'exec "{BURT}" train gpt {" ".join(SMALL)} --steps 30 --out run {redirection}', shell=True,
+                                  cwd=self.path, timeout=60, stdout=subprocess.DEVNULL)
+            self.assertEqual(done.returncode, 0)
+            self.assertTrue((self.path / "run/metrics.csv").read_text().startswith("step,loss,"))
+            self.assertEqual(self.steps_in("run"), list(range(1, 31)))
+            self.assertTrue((self.path / "run/metrics.jsonl").read_text().startswith('{"step":1,'))
+
+    def test_output_that_cannot_be_written_is_an_error(self):
+        self.train("--steps", "2", "--out", "run")
+        for arguments in (["--version"], ["--help"], ["train", "gpt", "--help"], ["sample", "--model", "run"],
+                          ["graph", "tiny"], ["inspect", "run"], ["plot", "embedding", "--model", "run"],
+                          ["train", "gpt", *SMALL, "--steps", "2"]):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([BURT, *arguments], cwd=self.path, stdout=full, stderr=subprocess.PIPE, text=True)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertRegex(done.stderr, r"\Aburt: cannot write to stdout: [^\n]+\n\Z")
 
 
 class TensorBoard(Burt):
@@ -254,8 +443,9 @@ class TensorBoard(Burt):
         done = subprocess.run([BURT, *arguments], cwd=self.path, capture_output=True, text=True, timeout=120,
                               preexec_fn=limit)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stderr, r"\Aburt: cannot write '[^\n]+tfevents[^\n]+\n\Z")
-        self.assertTrue(self.burt("sample", "--model", "run/model.safetensors", "--length", "5").stdout)
+        self.assertRegex(done.stderr, r"(?m)\Aburt: cannot write '[^\n]+metrics.jsonl'[^\n]+\n"
+                                      r"burt: cannot write '[^\n]+tfevents[^\n]+\n\Z")
+        self.assertTrue(self.burt("sample", "--model", "run", "--length", "5").stdout)
 
 
 def safetensors(tensors, metadata=None):
@@ -294,13 +484,15 @@ class Inspecting(Burt):
 
     def test_a_trained_model_fits_the_page_and_adds_up(self):
         self.burt("train", "gpt", "--steps", "2", "--out", "run")
-        for name, numbers in (("model", 46289), ("state", 3 * 46289)):
-            text = self.burt("inspect", f"run/{name}.safetensors").stdout
+        self.burt("export", "run", "--out", "model.safetensors")
+        self.assertEqual(self.burt("inspect", "run").stdout, self.burt("inspect", "run/state.safetensors").stdout)
+        for name, numbers in (("model.safetensors", 46289), ("run", 3 * 46289)):
+            text = self.burt("inspect", name).stdout
             self.assertIn(f"{numbers} numbers, {4 * numbers} bytes; all finite", text)
             for key, value in (("model", "gpt"), ("step", "2"), ("burtorch", r"\d"), ("vocabulary", "characters")):
                 self.assertRegex(text, rf"(?m)^  {key} +{value}")
             self.assertLess(max(map(len, text.splitlines())), 121)
-        rows = self.table("run/model.safetensors")
+        rows = self.table("model.safetensors")
         self.assertEqual(sum(int(row[3]) for row in rows), 46289)
         self.assertIn(["wte.weight", "[65,24]", "F32", "1560"], [row[:4] for row in rows])
 
@@ -420,11 +612,11 @@ class Plots(Burt):
 
     def gpt(self, *more):
         self.train("--steps", "2", "--layers", "2", "--out", "gpt", *more)
-        return "gpt/model.safetensors"
+        return "gpt"
 
     def mlp(self):
         self.burt("train", "mlp", "--hidden", "8", "--steps", "2", "--out", "mlp")
-        return "mlp/model.safetensors"
+        return "mlp"
 
     def maps(self, *arguments):
         """What a script that burt writes would draw."""
@@ -516,7 +708,7 @@ class BadInput(Burt):
                           ["train", "gpt", "--steps"], ["train", "gpt", "--steps", "many"],
                           ["train", "gpt", "--steps", "0"], ["train", "gpt", "--lr", "-1"],
                           ["train", "gpt", "--lr", "nan"], ["train", "gpt", "--optimizer", "lion"],
-                          ["train", "gpt", "--schedule", "bus"], ["train", "gpt", "--start", "zero"],
+                          ["train", "gpt", "--schedule", "bus"], ["train", "gpt", "--init", "zero"],
                           ["train", "gpt", "--gelu=yes"], ["sample"], ["sample", "--model", ""]):
             self.refused(*arguments)
 
@@ -537,15 +729,73 @@ class BadInput(Burt):
 
     def test_a_run_is_not_overwritten(self):
         self.train("--steps", "2", "--out", "run")
-        before = (self.path / "run/model.safetensors").read_bytes()
+        before = (self.path / "run/state.safetensors").read_bytes()
         self.assertIn("--overwrite", self.refused("train", "gpt", *SMALL, "--steps", "2", "--out", "run"))
-        self.assertEqual((self.path / "run/model.safetensors").read_bytes(), before)
+        self.assertEqual((self.path / "run/state.safetensors").read_bytes(), before)
         self.train("--steps", "3", "--out", "run", "--overwrite")
-        self.assertNotEqual((self.path / "run/model.safetensors").read_bytes(), before)
+        self.assertNotEqual((self.path / "run/state.safetensors").read_bytes(), before)
+
+    def test_names_of_folders(self):
+        self.assertIn("File name too long", self.refused("train", "gpt", "--out", "x" * 300))
+        self.assertIn("--width", self.refused("train", "gpt", "--width", "100000", "--heads", "1"))
+        self.write("file", b"")
+        self.refused("train", "gpt", *SMALL, "--steps", "2", "--out", "file")
 
     def test_a_prompt_outside_the_vocabulary(self):
         self.train("--steps", "2", "--out", "run")
-        self.assertIn("U+00E9", self.refused("sample", "--model", "run/model.safetensors", "--prompt", "é"))
+        self.assertIn("U+00E9", self.refused("sample", "--model", "run", "--prompt", "é"))
+
+
+class HostileModels(Burt):
+    """Small files that say something large, or hold what no training leaves."""
+
+    def changed(self, **metadata):
+        """A trained model with other metadata."""
+        data = (self.path / "model").read_bytes()
+        length = struct.unpack_from("<Q", data)[0]
+        header = json.loads(data[8:8 + length])
+        header["__metadata__"].update(metadata)
+        text = json.dumps(header).encode()
+        return self.write("changed", struct.pack("<Q", len(text)) + text + data[8 + length:])
+
+    def setUp(self):
+        super().setUp()
+        self.train("--steps", "2", "--out", "run")
+        self.burt("export", "run", "--out", "model")
+
+    def test_metadata_that_does_not_fit_the_tensors(self):
+        limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 28, 1 << 28))  # 256 MB
+        for key, value in (("layers", 10**9), ("layers", 999), ("context", 2**61 + 8), ("context", 99_999),
+                           ("width", 99_999), ("width", 2**63), ("hidden", 999_999), ("vocabulary_size", 2**31),
+                           ("heads", 0), ("heads", 3), ("layers", -1), ("gelu", 2), ("vocabulary_size", 2**64)):
+            file = self.changed(**{key: str(value)})
+            for command in (["sample"], ["plot", "embedding"], ["graph", "gpt"]):
+                start = time.time()
+                done = subprocess.run([BURT, *command, "--model", file], cwd=self.path, capture_output=True, text=True,
+                                      preexec_fn=None if "asan" in BURT else limit)
+                self.assertEqual(done.returncode, 2, (key, value, command))
+                self.assertRegex(done.stderr, r"\Aburt: [^\n]+\n\Z")
+                self.assertLess(time.time() - start, 2)
+        self.assertRegex(self.refused("sample", "--model", self.changed(layers="999")),
+                         r"describes a model of \d+ parameters, but holds \d+")
+
+    def test_weights_that_are_not_finite_are_named(self):
+        data = bytearray((self.path / "model").read_bytes())
+        tensors, _ = self.header("model")
+        at = len(data) - max(t["data_offsets"][1] for t in tensors.values()) + tensors["head.bias"]["data_offsets"][0]
+        for number in (float("nan"), float("inf")):
+            struct.pack_into("<f", data, at, number)
+            file = self.write("bad", bytes(data))
+            for command in (["sample"], ["plot", "embedding"], ["plot", "attention", "--prompt", "a"], ["graph", "gpt"]):
+                self.assertIn("'head.bias'", self.refused(*command, "--model", file))
+
+    def test_samples_hold_no_control_characters(self):
+        self.write("text", "".join(map(chr, [*range(1, 32), 127, 0x9b, 0x202e, *range(97, 110)])).encode() * 40)
+        self.train("--steps", "1", "--data", "text", "--out", "wild")
+        text = self.burt("sample", "--model", "wild", "--length", "2000", "--temperature", "5").stdout
+        self.assertIn("·", text)
+        self.assertIn("\n", text.strip("\n"))
+        self.assertTrue(text.replace("\n", "").replace("\t", "").isprintable())
 
 
 class Graphs(Burt):
@@ -592,20 +842,20 @@ class Graphs(Burt):
 
     def test_a_trained_model_has_its_sizes(self):
         self.train("--steps", "2", "--out", "run")
-        labels, _ = self.dot("gpt", "--model", "run/model.safetensors")
+        labels, _ = self.dot("gpt", "--model", "run")
         self.assertTrue(any(label.startswith("{{blocks.0.attn.qkv.weight 24 x 8|") for label in labels.values()))
-        self.assertIn("run/model.safetensors, ",
-                      self.burt("graph", "gpt", "--model", "run/model.safetensors").stdout)
-        self.assertIn("kind 'gpt'", self.refused("graph", "mlp", "--model", "run/model.safetensors"))
+        self.assertIn("run/state.safetensors, ",
+                      self.burt("graph", "gpt", "--model", "run/state.safetensors").stdout)
+        self.assertIn("kind 'gpt'", self.refused("graph", "mlp", "--model", "run"))
 
     def test_a_vocabulary_without_our_letters(self):
         self.write("text", "άλφα βήτα γάμμα δέλτα\n".encode() * 20)
         self.train("--steps", "2", "--data", "text", "--out", "run")
-        self.dot("gpt", "--model", "run/model.safetensors")
+        self.dot("gpt", "--model", "run")
 
     def test_trained_words(self):
         self.burt("train", "mlp", "--context", "3", "--hidden", "8", "--steps", "2", "--out", "run")
-        labels, _ = self.dot("mlp", "--model", "run/model.safetensors")
+        labels, _ = self.dot("mlp", "--model", "run")
         self.assertTrue(any(label.startswith("{{hidden.weight 8 x 192|") for label in labels.values()))
 
     def test_max_nodes(self):
@@ -665,11 +915,13 @@ class Graphs(Burt):
 class Looks(Burt):
     def test_help_of_every_command(self):
         for arguments in (["--help"], ["train", "--help"], ["train", "gpt", "--help"], ["train", "mlp", "--help"],
-                          ["sample", "--help"], ["graph", "--help"], ["graph", "gpt", "--help"], ["inspect", "--help"],
+                          ["sample", "--help"], ["export", "--help"], ["graph", "--help"], ["graph", "gpt", "--help"], ["inspect", "--help"],
                           ["plot", "--help"], ["plot", "attention", "--help"], ["--version"]):
             done = self.burt(*arguments)
             self.assertTrue(done.stdout)
             self.assertLess(max(map(len, done.stdout.splitlines())), 121)
+        for arguments in (["--help"], ["train", "gpt", "--help"]):
+            self.assertRegex(self.burt(*arguments).stdout, r"Exit codes:\n(  \d+  .*\n)+")
 
     def test_a_terminal_gets_one_live_line(self):
         ours, theirs = pty.openpty()
@@ -690,7 +942,7 @@ class Looks(Burt):
 
     def test_samples_follow_their_seed(self):
         self.train("--steps", "2", "--out", "run")
-        sample = lambda *more: self.burt("sample", "--model", "run/model.safetensors", "--length", "30", *more).stdout
+        sample = lambda *more: self.burt("sample", "--model", "run", "--length", "30", *more).stdout
         self.assertEqual(sample("--seed", "1"), sample("--seed", "1"))
         self.assertNotEqual(sample("--seed", "1"), sample("--seed", "2"))
         self.assertEqual(sample("--temperature", "0", "--seed", "1"), sample("--temperature", "0", "--seed", "2"))

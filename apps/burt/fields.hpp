@@ -1,0 +1,118 @@
+// One description of an options struct, from which its flags, its metadata in a file and the reading of both are made. A
+// struct is described by a specialisation of `Fields` whose function `all` returns a tuple of fields.
+//
+// The field "val-fraction" is the flag --val-fraction and the metadata key PREFIXval_fraction.
+#pragma once
+
+#include <algorithm>
+#include <burtorch/io/safetensors_header.hpp>
+#include <burtorch/io/shown.hpp>
+#include <string>
+#include <tuple>
+#include <type_traits>
+
+#include "flags.hpp"
+
+namespace burt {
+
+template <class Options> struct Fields;
+
+template <class Options, class Type> struct Field {
+  std::string name;
+  Type Options::*member;
+  std::string help;
+  Type least{}, most{};  // of numbers
+  std::string value{};   // what the help calls a text: "FILE"
+  bool isFixed = false;  // a run that is resumed cannot change it
+
+  std::string flag() const { return "--" + name; }
+  std::string key(const std::string& prefix) const {
+    std::string key = prefix + name;
+    std::replace(key.begin(), key.end(), '-', '_');
+    return key;
+  }
+};
+
+template <class Options, class Number>
+Field<Options, Number> number(std::string name, Number Options::*member, std::type_identity_t<Number> least,
+                              std::type_identity_t<Number> most, std::string help) {
+  return {std::move(name), member, std::move(help), least, most};
+}
+template <class Options>
+Field<Options, std::string> text(std::string name, std::string Options::*member, std::string value,
+                                 std::string help) {
+  return {std::move(name), member, std::move(help), {}, {}, std::move(value)};
+}
+template <class Options>
+Field<Options, bool> toggle(std::string name, bool Options::*member, std::string help) {
+  return {std::move(name), member, std::move(help)};
+}
+template <class Options, class Type> Field<Options, Type> fixed(Field<Options, Type> field) {
+  field.isFixed = true;
+  return field;
+}
+
+template <class Options, class Visit> void forEachField(Visit visit) {
+  std::apply([&](const auto&... field) { (visit(field), ...); }, Fields<Options>::all());
+}
+
+/// A flag for every field.
+template <class Options> void addFlags(Flags& flags, Options& options) {
+  forEachField<Options>([&]<class Type>(const Field<Options, Type>& field) {
+    if constexpr (std::is_same_v<Type, bool>)
+      flags.add(field.flag(), field.help, options.*field.member);
+    else if constexpr (std::is_same_v<Type, std::string>)
+      flags.add(field.flag(), field.value, field.help, options.*field.member);
+    else
+      flags.add(field.flag(), field.help, options.*field.member, field.least, field.most);
+  });
+}
+
+/// A line of metadata for every field.
+template <class Options>
+void describe(const Options& options, const std::string& prefix, burtorch::Metadata& metadata) {
+  forEachField<Options>(
+      [&](const auto& field) { metadata[field.key(prefix)] = textOf(options.*field.member); });
+}
+/// Reads the fields that are in the metadata of `file`; returns the key of the first one that is not, or "".
+template <class Options>
+std::string readFields(Options& options, const std::string& prefix, const burtorch::Metadata& metadata,
+                       const std::string& file) {
+  std::string missing;
+  forEachField<Options>([&]<class Type>(const Field<Options, Type>& field) {
+    const auto found = metadata.find(field.key(prefix));
+    if (found == metadata.end()) {
+      if (missing.empty()) missing = field.key(prefix);
+      return;
+    }
+    const std::string who = "'" + burtorch::shown(file) + "' has a wrong '" + found->first + "'",
+                      said = burtorch::shown(found->second, 30);
+    if constexpr (std::is_same_v<Type, std::string>)
+      options.*field.member = found->second;
+    else if constexpr (std::is_same_v<Type, bool>)
+      parse(options.*field.member, who, said);
+    else
+      parse(options.*field.member, who, said, field.least, field.most);
+  });
+  return missing;
+}
+
+/// Gives `options` what a run was started with wherever the command line says nothing else. A flag that contradicts
+/// something that a run cannot change is an error.
+template <class Options>
+void resumeWith(const Options& saved, const Flags& flags, const std::string& folder, Options& options) {
+  forEachField<Options>([&]<class Type>(const Field<Options, Type>& field) {
+    Type& given = options.*field.member;
+    const Type& was = saved.*field.member;
+    if (flags.isGiven(field.flag()) && field.isFixed && given != was) {
+      constexpr bool isToggle = std::is_same_v<Type, bool>;
+      throw BadInput(
+          field.flag() + (isToggle ? "" : " " + textOf(given)) + " contradicts the run in " + folder +
+          (isToggle ? ", which does not have it" : ", which has " + field.flag() + " " + textOf(was)) +
+          "; leave the flag out, or start a new run");
+    }
+    if (!flags.isGiven(field.flag())) given = was;
+  });
+}
+
+}  // namespace burt

@@ -1,0 +1,23 @@
+// Tokens on a terminal. A vocabulary comes from a file and may hold anything: characters that a terminal obeys instead of
+// showing become a dot, except newlines and tabs.
+#pragma once
+
+#include <burtorch/data/tokenizer.hpp>
+#include <burtorch/data/utf8.hpp>
+#include <string>
+
+namespace burt {
+
+/// Control characters, and marks that turn the direction of the text behind them.
+constexpr bool isObeyed(char32_t c) {
+  return c < 0x20 || (c >= 0x7F && c <= 0x9F) || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+}
+
+inline std::string shownToken(const burtorch::Tokenizer& tokenizer, burtorch::Token token) {
+  std::string text = tokenizer.decode(token);
+  if (text == "\n" || text == "\t") return text;
+  const auto [character, bytes] = burtorch::decodeUtf8(text, 0);
+  return bytes != text.size() || isObeyed(character) ? "·" : text;
+}
+
+}  // namespace burt

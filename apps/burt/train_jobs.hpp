@@ -1,0 +1,93 @@
+// The two models that burt trains, in what they differ: defaults, data, and sample texts.
+#pragma once
+
+#include <burtorch/data/text.hpp>
+#include <burtorch/data/words.hpp>
+#include <burtorch/model/generate.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "default_data.hpp"
+#include "tokens_shown.hpp"
+#include "train_options.hpp"
+
+namespace burt {
+
+struct GptJob {
+  using Model = burtorch::Gpt<float>;
+  using Config = burtorch::GptConfig;
+  static constexpr const char* name = "gpt";
+
+  static void setDefaults(TrainOptions& options) {
+    options.steps = 40'000;
+    options.batch = 32;
+    options.learningRate = 3e-3;
+    options.minimumRate = 3e-4;
+    options.evaluateEvery = 2000;
+    options.sampleEvery = 8000;
+  }
+
+  burtorch::TextCorpus corpus;
+  GptJob(std::string_view text, const TrainOptions& options)
+      : corpus(text, {.validation = options.validation}) {}
+  static std::string_view defaultText() { return defaultData::scenes(); }
+  const burtorch::Tokenizer& tokenizer() const { return corpus.tokenizer(); }
+  std::string size() const { return std::to_string(corpus.tokens().size()) + " characters"; }
+  auto samples(burtorch::Part part, const Config& config) const {
+    return corpus.windows(part, {.context = config.context});
+  }
+  std::size_t tokensPerSample(const Config& config) const { return config.context; }
+
+  std::string sampleText(const Model& model, const TrainOptions& options, burtorch::Rng rng) const {
+    std::vector<burtorch::Index> tokens{corpus.tokens()[0]};
+    generate(model, tokens, options.sampleLength, {options.temperature, options.topK}, rng,
+             [](burtorch::Index) { return false; });
+    std::string text;
+    for (const burtorch::Index token : std::span(tokens).subspan(1)) text += shownToken(tokenizer(), token);
+    return text;
+  }
+};
+
+struct MlpJob {
+  using Model = burtorch::CharMlp<float>;
+  using Config = burtorch::CharMlpConfig;
+  static constexpr const char* name = "mlp";
+
+  static void setDefaults(TrainOptions& options) {
+    options.steps = 20'000;
+    options.batch = 64;
+    options.learningRate = 1e-3;
+    options.minimumRate = 1e-5;
+    options.evaluateEvery = 1000;
+    options.sampleEvery = 4000;
+    options.sampleLength = 200;
+    options.temperature = 1;
+  }
+
+  burtorch::WordList words;
+  MlpJob(std::string_view text, const TrainOptions& options)
+      : words(text, {.validation = options.validation, .seed = options.seed}) {}
+  static std::string_view defaultText() { return defaultData::names(); }
+  const burtorch::Tokenizer& tokenizer() const { return words.tokenizer(); }
+  std::string size() const { return std::to_string(words.wordCount()) + " words"; }
+  auto samples(burtorch::Part part, const Config& config) const {
+    return words.samples(part, config.context);
+  }
+  std::size_t tokensPerSample(const Config&) const { return 1; }
+
+  std::string sampleText(const Model& model, const TrainOptions& options, burtorch::Rng rng) const {
+    std::string text;
+    for (std::size_t length = 0; length < options.sampleLength;) {
+      std::vector<burtorch::Index> tokens;
+      generate(model, tokens, 40, {options.temperature, options.topK}, rng,
+               [](burtorch::Index token) { return token == 0; });
+      text += text.empty() ? "" : "  ";
+      for (const burtorch::Index token : tokens) text += shownToken(tokenizer(), token);
+      length += tokens.size() + 1;
+    }
+    return text;
+  }
+};
+
+}  // namespace burt
