@@ -21,10 +21,12 @@ struct BadInput : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The shortest text that reads back as the same value.
+/// A short text that reads back as the same value.
 inline std::string textOf(std::uint64_t number) { return std::to_string(number); }
 inline std::string textOf(double number) {
   char text[32];
+  std::snprintf(text, sizeof text, "%g", number);  // 0.0003, where to_chars says 3e-04
+  if (std::strtod(text, nullptr) == number) return text;
   return {text, std::to_chars(text, text + sizeof text, number).ptr};
 }
 inline std::string textOf(bool isSet) { return isSet ? "1" : "0"; }

@@ -91,9 +91,10 @@ template <class Job> class Session {
 
  public:
   /// `saved` is the state to resume, or nullptr.
-  Session(const TrainOptions& options, Config config, const Data& data, const ModelFile* saved)
+  Session(const TrainOptions& options, const Config& config, const Data& data, const Job& job,
+          const ModelFile* saved)
       : options_(options),
-        job_(data.text, options),
+        job_(job),
         config_(resolved(config, job_.tokenizer())),
         owned_(config_),
         train_(owned_.model, job_.samples(Part::train, config_), options.tile),
@@ -190,9 +191,13 @@ template <class Job> class Session {
     return false;
   }
   void reportNotFinite(const TrainingStep& step) {
-    std::fprintf(stderr, "burt: step %llu: the loss is %g, the norm of its gradient %g; %s\n",
-                 static_cast<unsigned long long>(step.step), step.loss, step.gradientNorm,
-                 train_.describeFirstBad(training_.batch()).c_str());
+    const std::string where = train_.describeFirstBad(training_.batch());
+    const auto number = static_cast<unsigned long long>(step.step);
+    if (step.isFinite())
+      std::fprintf(stderr, "burt: after step %llu the loss is not finite; %s\n", number, where.c_str());
+    else  // neither is negative: fabs takes the sign off a NaN
+      std::fprintf(stderr, "burt: step %llu: the loss is %g, the norm of its gradient %g; %s\n", number,
+                   std::fabs(step.loss), std::fabs(step.gradientNorm), where.c_str());
   }
   /// The parameters as they are give no finite loss, those one step before did. That state is found by taking the steps
   /// from the last save once more, which gives the same bits, and saved.
@@ -254,7 +259,7 @@ template <class Job> class Session {
   }
 
   const TrainOptions& options_;
-  Job job_;
+  const Job& job_;
   Config config_;
   OwnedModel<Model> owned_;
   Oracle train_, validation_;
@@ -316,7 +321,9 @@ template <class Job> int Session<Job>::run(const Place& place) {
 template <class Config>
 void readRun(const ModelFile& saved, const Flags& flags, const std::string& folder, TrainOptions& options,
              Config& config) {
-  Config configWas = saved.config<Config>();
+  const Config configWas = saved.config<Config>();
+  if constexpr (requires { config.hiddenWidth(); })  // a file has the width itself where --hidden 0 was given
+    if (config.hidden == 0 && configWas.hidden == 4 * configWas.width) config.hidden = configWas.hidden;
   resumeWith(configWas, flags, folder, config);
   TrainOptions was = options;  // what a file of an earlier version does not say is as the command line has it
   readFields(was, runPrefix, saved.file().metadata(), saved.path());
@@ -364,7 +371,8 @@ template <class Job> int trainModel(std::span<const std::string> arguments) {
   if (place.resume.empty()) {
     checkPlace(place);
     const Data data(options.data, Job::defaultText());
-    return Session<Job>(options, config, data, nullptr).run(place);
+    const Job job(data.text, options);
+    return Session<Job>(options, config, data, job, nullptr).run(place);
   }
   if (!place.out.empty() || place.isOverwriting)
     throw BadInput("--resume continues in the folder of the run; leave out --out and --overwrite");
@@ -377,8 +385,9 @@ template <class Job> int trainModel(std::span<const std::string> arguments) {
                    self() + " train " + saved.kind() + " --resume " + shellWord(place.resume));
   readRun(saved, flags, place.resume, options, config);
   const Data data(options.data, Job::defaultText());
-  checkData(saved, flags, place.resume, data, Job(data.text, options).tokenizer());
-  return Session<Job>(options, config, data, &saved).run(place);
+  const Job job(data.text, options);
+  checkData(saved, flags, place.resume, data, job.tokenizer());
+  return Session<Job>(options, config, data, job, &saved).run(place);
 }
 
 }  // namespace
