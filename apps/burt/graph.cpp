@@ -1,7 +1,7 @@
 // burt graph: a graph with its values and gradients as DOT, or as a picture where Graphviz is installed.
 #include <burtorch/burtorch.hpp>
 #include <burtorch/io/atomic_file.hpp>
-#include <burtorch/nn/initialise.hpp>
+#include <burtorch/nn/parameter_nodes.hpp>
 #include <burtorch/viz/dot.hpp>
 #include <cstdio>
 
@@ -107,7 +107,7 @@ struct MlpPicture {
   }
 };
 
-/// On the tape of the model, which is current.
+/// On the current tape, which is bound to the model's parameters.
 template <class Picture, class Model> auto lossOfOneSample(const Model& model, const Tokenizer& tokenizer) {
   const std::size_t columns = model.columnsFor(1);
   std::vector<Index> tokens(model.tokenCount(columns), noToken), targets(columns, noToken);
@@ -122,28 +122,28 @@ template <class Picture, class Model> auto lossOfOneSample(const Model& model, c
 }
 
 /// "head.weight 65 x 16" for every block.
-void nameBlocks(const Parameters<float>& parameters) {
-  for (const Parameter& block : parameters.blocks())
-    parameters.tape().setName(block.first,
-                              parameters.name(block) + " " + std::to_string(block.rows) +
+void nameBlocks(Tape<float>& tape, const ParameterLayout& layout) {
+  for (const Parameter& block : layout.blocks())
+    tape.setName(block.first, layout.name(block) + " " + std::to_string(block.rows) +
                                   (block.columns > 1 ? " x " + std::to_string(block.columns) : ""));
 }
 
 template <class Picture, class Owned>
-std::string drawing(const GraphOptions& options, Owned& owned, const Tokenizer& tokenizer) {
-  const CurrentTape here(owned.tape);
-  const auto& model = owned.model;
-  nameBlocks(model.parameters());
-  const auto loss = lossOfOneSample<Picture>(model, tokenizer);
+std::string drawing(const GraphOptions& options, const Owned& owned, const Tokenizer& tokenizer) {
+  Tape<float> tape;
+  const CurrentTape here(tape);
+  bindToLeaves(tape, owned.model.layout(), std::span<const float>(owned.parameters.values()));
+  nameBlocks(tape, owned.model.layout());
+  const auto loss = lossOfOneSample<Picture>(owned.model, tokenizer);
   backward(loss);
   const std::string name = options.model.empty() ? std::string("a small ") + Picture::name : options.model;
-  return buildDotGraph(loss, options.dot(name + ", " + std::to_string(model.parameters().size()) +
+  return buildDotGraph(loss, options.dot(name + ", " + std::to_string(owned.parameters.size()) +
                                          " parameters: the loss of one sample"));
 }
 template <class Picture> std::string drawModel(const GraphOptions& options) {
   if (!options.model.empty()) {
     const ModelFile file(options.model);
-    OwnedModel<typename Picture::Model> owned(file, file.config<typename Picture::Config>());
+    const OwnedModel<typename Picture::Model> owned(file, file.config<typename Picture::Config>());
     return drawing<Picture>(options, owned, file.tokenizer());
   }
   auto config = Picture::smallConfig();
@@ -151,7 +151,7 @@ template <class Picture> std::string drawModel(const GraphOptions& options) {
   config.vocabulary = tokenizer.size();
   OwnedModel<typename Picture::Model> owned(config);
   Rng rng(1337);
-  initialiseLikePyTorch(owned.model.parameters(), rng);
+  owned.parameters.initialise(rng);
   return drawing<Picture>(options, owned, tokenizer);
 }
 

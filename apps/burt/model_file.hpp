@@ -161,15 +161,16 @@ template <class Config> Metadata metadataOf(const Config& config, const burtorch
   return metadata;
 }
 
-/// A model with all that it lives on.
+/// A model with its parameters.
 template <class Model> struct OwnedModel {
-  burtorch::Tape<float> tape;
   Model model;
+  burtorch::ParameterStore<float> parameters;
 
-  template <class Config> explicit OwnedModel(const Config& config) : model(tape, checked(config)) {}
+  template <class Config>
+  explicit OwnedModel(const Config& config) : model(checked(config)), parameters(model.layout()) {}
   template <class Config> OwnedModel(const ModelFile& file, const Config& config) : OwnedModel(config) {
     file.requireFinite();
-    loadParameters(file.file(), model.parameters());
+    loadParameters(file.file(), parameters);
   }
 
  private:

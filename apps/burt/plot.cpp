@@ -58,11 +58,11 @@ HeatMapFigure attentionFigure(const PlotCommand& command, const ModelFile& file,
   if (command.prompt.empty())
     throw BadInput("plot attention needs a text to look at: pass it with --prompt TEXT");
   const auto config = file.config<GptConfig>();
-  const OwnedModel<Gpt<float>> gpt(file, config);
+  OwnedModel<Gpt<float>> gpt(file, config);
   std::vector<Index> tokens;
   const Tokens prompt = tokenizer.encode(command.prompt);
   for (const Token token : prompt.view()) tokens.push_back(token);
-  const auto weights = attentionWeights(gpt.model, std::span<const Index>(tokens));
+  const auto weights = attentionWeights(gpt.model, gpt.parameters, std::span<const Index>(tokens));
   const std::size_t seen = weights.positions();
   std::vector<std::string> labels;
   for (const Index token : std::span(tokens).last(seen)) labels.push_back(labelOf(tokenizer, token));
@@ -86,9 +86,10 @@ HeatMapFigure attentionFigure(const PlotCommand& command, const ModelFile& file,
 }
 
 /// The table of a model is its first block of parameters.
-template <class Model> HeatMapFigure embeddingFigure(const Model& model, const Tokenizer& tokenizer) {
-  const Parameter& table = model.parameters().blocks()[0];
-  const std::span<const float> values = model.parameters().values(table);
+template <class Model>
+HeatMapFigure embeddingFigure(const OwnedModel<Model>& owned, const Tokenizer& tokenizer) {
+  const Parameter& table = owned.model.layout().blocks()[0];
+  const std::span<const float> values = owned.parameters.values(table);
   HeatMap map{.rows = table.rows, .columns = table.columns, .values = {values.begin(), values.end()}};
   map.options = {.xLabel = "dimension", .yLabel = "character"};
   for (Index token = 0; token < table.rows; ++token)
@@ -104,8 +105,8 @@ HeatMapFigure figureOf(const PlotCommand& command) {
     if (!isGpt) throw BadInput(command.model + " is a character MLP, which has no attention; try embedding");
     return attentionFigure(command, file, tokenizer);
   }
-  if (isGpt) return embeddingFigure(OwnedModel<Gpt<float>>(file, file.config<GptConfig>()).model, tokenizer);
-  return embeddingFigure(OwnedModel<CharMlp<float>>(file, file.config<CharMlpConfig>()).model, tokenizer);
+  if (isGpt) return embeddingFigure(OwnedModel<Gpt<float>>(file, file.config<GptConfig>()), tokenizer);
+  return embeddingFigure(OwnedModel<CharMlp<float>>(file, file.config<CharMlpConfig>()), tokenizer);
 }
 
 void write(const std::string& path, const std::string& text) {

@@ -22,7 +22,7 @@ struct SampleOptions {
 
 template <class Model, class Config> void write(const SampleOptions& options, const ModelFile& file) {
   constexpr bool isGpt = std::is_same_v<Config, GptConfig>;
-  const OwnedModel<Model> owned(file, file.config<Config>());
+  OwnedModel<Model> owned(file, file.config<Config>());
   const Tokenizer tokenizer = file.tokenizer();
   const Tokens prompt = tokenizer.encode(options.prompt);
   // A reader that went away needs no more text.
@@ -34,11 +34,12 @@ template <class Model, class Config> void write(const SampleOptions& options, co
       std::fputs(shownToken(tokenizer, token).c_str(), stdout);
     }
     if (isGpt && tokens.empty()) tokens.push_back(tokenizer.find('\n').value_or(0));
-    generate(owned.model, tokens, options.length, {options.temperature, options.topK}, rng, [&](Index token) {
-      if (!isGpt && token == 0) return true;
-      std::fputs(shownToken(tokenizer, token).c_str(), stdout);
-      return std::ferror(stdout) != 0;
-    });
+    generate(owned.model, owned.parameters, tokens, options.length, {options.temperature, options.topK}, rng,
+             [&](Index token) {
+               if (!isGpt && token == 0) return true;
+               std::fputs(shownToken(tokenizer, token).c_str(), stdout);
+               return std::ferror(stdout) != 0;
+             });
     std::puts("");
   }
 }

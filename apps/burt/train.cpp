@@ -8,7 +8,6 @@
 #include <burtorch/io/crc32c.hpp>
 #include <burtorch/io/mapped_file.hpp>
 #include <burtorch/io/training_file.hpp>
-#include <burtorch/nn/initialise.hpp>
 #include <burtorch/oracle/token_oracle.hpp>
 #include <burtorch/train/training.hpp>
 #include <cstdio>
@@ -97,9 +96,9 @@ template <class Job> class Session {
         job_(job),
         config_(resolved(config, job_.tokenizer())),
         owned_(config_),
-        train_(owned_.model, job_.samples(Part::train, config_), options.tile),
-        validation_(owned_.model, job_.samples(Part::validation, config_), options.tile),
-        optimizer_(ruleOf(options), owned_.model.parameters().size()),
+        train_(owned_.model, owned_.parameters, job_.samples(Part::train, config_), options.tile),
+        validation_(owned_.model, owned_.parameters, job_.samples(Part::validation, config_), options.tile),
+        optimizer_(ruleOf(options), owned_.parameters.size()),
         training_(train_, validation_, optimizer_, scheduleOf(options),
                   {.steps = options.steps,
                    .batch = options.batch,
@@ -114,7 +113,7 @@ template <class Job> class Session {
     // A header holds UTF-8 only; a path that is not must be given again.
     if (!isUtf8(metadata_[dataKey])) metadata_.erase(dataKey);
     initialise();
-    exemptFromDecay();
+    optimizer_.exemptFromDecay(owned_.model.layout());
     if (saved != nullptr) load(saved->file());
   }
 
@@ -131,28 +130,20 @@ template <class Job> class Session {
   void initialise() {
     Rng rng(options_.seed, 1);
     if (options_.init == "pytorch")
-      initialiseLikePyTorch(owned_.model.parameters(), rng);
+      owned_.parameters.initialise(rng);
     else if (options_.init == "gpt2")
-      initialiseLikeGpt2(owned_.model.parameters(), rng);
+      initialiseLikeGpt2(owned_.parameters, rng);
     else
       throw BadInput("--init: expected pytorch or gpt2, got '" + options_.init + "'");
   }
-  void exemptFromDecay() {
-    std::vector<ParameterBlock> exempt;
-    for (const Parameter& block : owned_.model.parameters().blocks())
-      if (block.role == ParameterRole::bias || block.role == ParameterRole::gain)
-        exempt.push_back({block.first, block.size()});
-    optimizer_.exemptFromDecay(exempt);
-  }
 
   void load(const SafetensorsFile& file) {
-    loadTraining(file, owned_.model.parameters(), optimizer_, training_.rng());
+    loadTraining(file, owned_.parameters, optimizer_, training_.rng());
     savedStep_ = training_.stepsDone();
   }
   void save() {
     metadata_["step"] = textOf(training_.stepsDone());
-    saveTraining((folder_ / stateName).string(), owned_.model.parameters(), optimizer_, training_.rng(),
-                 metadata_);
+    saveTraining((folder_ / stateName).string(), owned_.parameters, optimizer_, training_.rng(), metadata_);
     savedStep_ = training_.stepsDone();
   }
   /// The loss of the parameters as they are after this step.
@@ -220,9 +211,8 @@ template <class Job> class Session {
     return self() + " train " + Job::name + " --resume " + shellWord(folder_.string());
   }
   void introduce() const {
-    std::printf("%s with %zu parameters on %s of %s, vocabulary %zu\n", Job::name,
-                owned_.model.parameters().size(), job_.size().c_str(),
-                options_.data.empty() ? "burt's own data" : shown(options_.data).c_str(),
+    std::printf("%s with %zu parameters on %s of %s, vocabulary %zu\n", Job::name, owned_.parameters.size(),
+                job_.size().c_str(), options_.data.empty() ? "burt's own data" : shown(options_.data).c_str(),
                 job_.tokenizer().size());
     if (job_.tokenizer().invalidAt())
       std::printf("the data is not UTF-8 (byte %zu), so tokens are bytes\n", *job_.tokenizer().invalidAt());
@@ -233,10 +223,10 @@ template <class Job> class Session {
                 static_cast<unsigned long long>(options_.batch), folder_.c_str());
     std::fflush(stdout);
   }
-  std::string sampleText(std::uint64_t step) const {
-    return job_.sampleText(owned_.model, options_, Rng(options_.seed, step));
+  std::string sampleText(std::uint64_t step) {
+    return job_.sampleText(owned_, options_, Rng(options_.seed, step));
   }
-  void finish(const Metrics& metrics) const {
+  void finish(const Metrics& metrics) {
     if (options_.sampleEvery == 0 || options_.steps % options_.sampleEvery != 0)
       std::printf("--- sample\n%s\n", sampleText(options_.steps).c_str());
     writePicture(metrics);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "default_data.hpp"
+#include "model_file.hpp"
 #include "tokens_shown.hpp"
 #include "train_options.hpp"
 
@@ -39,10 +40,10 @@ struct GptJob {
   }
   std::size_t tokensPerSample(const Config& config) const { return config.context; }
 
-  std::string sampleText(const Model& model, const TrainOptions& options, burtorch::Rng rng) const {
+  std::string sampleText(OwnedModel<Model>& owned, const TrainOptions& options, burtorch::Rng rng) const {
     std::vector<burtorch::Index> tokens{corpus.tokens()[0]};
-    generate(model, tokens, options.sampleLength, {options.temperature, options.topK}, rng,
-             [](burtorch::Index) { return false; });
+    generate(owned.model, owned.parameters, tokens, options.sampleLength, {options.temperature, options.topK},
+             rng, [](burtorch::Index) { return false; });
     std::string text;
     for (const burtorch::Index token : std::span(tokens).subspan(1)) text += shownToken(tokenizer(), token);
     return text;
@@ -76,11 +77,11 @@ struct MlpJob {
   }
   std::size_t tokensPerSample(const Config&) const { return 1; }
 
-  std::string sampleText(const Model& model, const TrainOptions& options, burtorch::Rng rng) const {
+  std::string sampleText(OwnedModel<Model>& owned, const TrainOptions& options, burtorch::Rng rng) const {
     std::string text;
     for (std::size_t length = 0; length < options.sampleLength;) {
       std::vector<burtorch::Index> tokens;
-      generate(model, tokens, 40, {options.temperature, options.topK}, rng,
+      generate(owned.model, owned.parameters, tokens, 40, {options.temperature, options.topK}, rng,
                [](burtorch::Index token) { return token == 0; });
       text += text.empty() ? "" : "  ";
       for (const burtorch::Index token : tokens) text += shownToken(tokenizer(), token);
