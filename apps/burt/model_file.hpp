@@ -152,7 +152,7 @@ class ModelFile {
   burtorch::SafetensorsFile file_;
 };
 
-/// What a model file says of its model, besides options of the run.
+/// What a model file says of its model; options of the run are not among it.
 template <class Config> Metadata metadataOf(const Config& config, const burtorch::Tokenizer& tokenizer) {
   Metadata metadata{{"model", kindOf(config)},
                     {"vocabulary", tokenizer.toString()},

@@ -1,4 +1,4 @@
-// What `burt train` can be told, besides the sizes of the model. Every field is a flag, is saved with a run and
+// What `burt train` can be told, except the sizes of the model. Every field is a flag, is saved with a run and
 // is read back by --resume; `Place` says where a run lives and is neither.
 #pragma once
 

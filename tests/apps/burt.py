@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import pty
+import random
 import re
 import resource
 import shutil
@@ -309,12 +310,12 @@ class Surviving(Burt):
 
     def test_a_kill_loses_at_most_the_last_interval(self):
         self.burt("train", "gpt", *self.ODD, "--out", "whole")
-        random = __import__("random").Random(7)
+        moments = random.Random(7)
         arguments, kills, before = [*self.ODD, "--save-every", "25", "--out", "part"], 0, 0
         while True:
             run = self.start("train", "gpt", *arguments)
             try:
-                _, errors = run.communicate(timeout=random.uniform(0.02, 0.15) if kills < 8 else 60)
+                _, errors = run.communicate(timeout=moments.uniform(0.02, 0.15) if kills < 8 else 60)
                 self.assertEqual(run.returncode, 0, errors)
                 break
             except subprocess.TimeoutExpired:

@@ -267,9 +267,9 @@ TYPED_TEST(OptimizerTest, SizesThatDifferAreAnErrorThatChangesNothing) {
   Optimizer<T> optimizer(Momentum{}, 4);
   std::vector<T> four(4, T{1}), five(5, T{1});
   EXPECT_EQ(sentenceOf([&] { optimizer.step(five, four); }),
-            "an optimiser of 4 parameters is given 5 values and 4 gradients");
+            "Optimizer: expected 4 values and gradients, got 5 values and 4 gradients");
   EXPECT_EQ(sentenceOf([&] { optimizer.step(four, five); }),
-            "an optimiser of 4 parameters is given 4 values and 5 gradients");
+            "Optimizer: expected 4 values and gradients, got 4 values and 5 gradients");
   EXPECT_EQ(optimizer.steps(), 0u);
   EXPECT_EQ(four, std::vector<T>(4, T{1}));
   EXPECT_EQ(copyOf<T>(optimizer.memory()), std::vector<T>(4, T{0}));
@@ -279,7 +279,7 @@ TYPED_TEST(OptimizerTest, AMemoryOfAnotherSizeIsAnError) {
   using T = TypeParam;
   std::vector<T> memory(7, T{9});
   EXPECT_EQ(sentenceOf([&] { Optimizer<T>(Adam{}, 4, memory); }),
-            "an optimiser of 4 parameters needs a memory of 8 numbers, it was given 7");
+            "Optimizer: expected a memory of 8 numbers for 4 parameters, got 7");
   EXPECT_EQ(memory, std::vector<T>(7, T{9}));
 }
 

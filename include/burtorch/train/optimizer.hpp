@@ -52,8 +52,8 @@ template <std::floating_point T, class Rule = AnyRule> class Optimizer {
       : rule_(rule), parameters_(parameters), memory_(memory) {
     checkOptions(rule);
     if (memory.size() != memorySize(rule, parameters))
-      fail("an optimiser of %zu parameters needs a memory of %zu numbers, it was given %zu", parameters,
-           memorySize(rule, parameters), memory.size());
+      fail("Optimizer: expected a memory of %zu numbers for %zu parameters, got %zu",
+           memorySize(rule, parameters), parameters, memory.size());
     std::fill(memory.begin(), memory.end(), T{0});
   }
   // A copy would share the memory.
@@ -87,8 +87,8 @@ template <std::floating_point T, class Rule = AnyRule> class Optimizer {
   /// With the rate that a schedule gives for this step.
   void step(std::span<T> values, std::span<const T> gradients, double learningRate) {
     if (values.size() != parameters_ || gradients.size() != parameters_)
-      fail("an optimiser of %zu parameters is given %zu values and %zu gradients", parameters_, values.size(),
-           gradients.size());
+      fail("Optimizer: expected %zu values and gradients, got %zu values and %zu gradients", parameters_,
+           values.size(), gradients.size());
     if (!(learningRate >= 0 && learningRate <= std::numeric_limits<double>::max()))
       fail("a step with learning rate %g: expected a finite number, 0 or more", learningRate);
     // Stops at the last number: beyond it Adam would correct its means by 1 - beta^0, which is 0.

@@ -25,7 +25,7 @@ concept EvaluationOracle = requires(O& oracle, std::span<const std::size_t> batc
   { oracle.value(batch) } -> std::convertible_to<double>;
 };
 
-/// What a training needs besides: the parameters as one span, and a gradient that lands in another one of the same size.
+/// What a training also needs: the parameters as one span, and a gradient that lands in another one of the same size.
 /// `gradient` returns the mean loss and replaces what `gradients()` held before.
 template <class O>
 concept TrainingOracle = EvaluationOracle<O> && requires(O& oracle, std::span<const std::size_t> batch) {
