@@ -2,7 +2,10 @@
 // is a register of the machine, of at most 32 bytes; any other scalar (a dual number) is a vector of one.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "../core/pack.hpp"
 
@@ -42,17 +45,15 @@ template <class T> BURTORCH_INLINE Lanes<T> fill(T number) {
   else
     return LanePack<T>(number).lanes;
 }
-/// Ones for the first `count` lanes, zeros for the others.
+/// A vector of ones, then one of zeros: read from its middle backwards it masks any number of lanes.
+template <class Word>
+inline constexpr auto onesAndZeros = [] {
+  std::array<Word, 64 / sizeof(Word)> words{};
+  for (std::size_t i = 0; i < words.size() / 2; ++i) words[i] = -1;
+  return words;
+}();
 template <class Word> BURTORCH_INLINE const Word* partMask(std::size_t count) {
-  static constexpr std::size_t lanes = 32 / sizeof(Word);
-  static constexpr struct {
-    Word words[2 * lanes];
-  } mask = [] {
-    decltype(mask) all{};
-    for (std::size_t i = 0; i < lanes; ++i) all.words[i] = -1;
-    return all;
-  }();
-  return mask.words + (lanes - count);
+  return onesAndZeros<Word>.data() + (32 / sizeof(Word) - count);
 }
 
 template <class T> BURTORCH_INLINE LanePack<T> loadPack(const T* from) {

@@ -56,36 +56,38 @@ struct LayerNormLayer : LayerOp {
     const std::size_t rows = layer.own()[0], columns = layer.own()[1];
     const T *x = layer.operand(0), *gain = layer.operand(1), *g = layer.resultGradients();
     const T *means = layer.results() + rows * columns, *scales = means + columns;
-    const auto normal = [&](std::size_t r, std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
-      return (nn::loadSome(x + r * columns + c, n) - nn::loadSome(means + c, n)) *
-             nn::loadSome(scales + c, n);
-    };
     if (layer.wants(0)) {
       T* gx = layer.operandGradient(0);
       const Pack share(T{1} / static_cast<PlainOf<T>>(rows));
       nn::forEachVector<T>(columns, [&](std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
+        const Pack mean = nn::loadSome(means + c, n), scale = nn::loadSome(scales + c, n);
         const auto h = [&](std::size_t r) BURTORCH_INLINE_LAMBDA {
           return nn::loadSome(g + r * columns + c, n) * Pack(gain[r]);
+        };
+        const auto normal = [&](std::size_t r) BURTORCH_INLINE_LAMBDA {
+          return (nn::loadSome(x + r * columns + c, n) - mean) * scale;
         };
         Pack a, b;
         sumOver<T>(rows, a, b, [&](std::size_t r, Pack& sum, Pack& weighted) BURTORCH_INLINE_LAMBDA {
           const Pack slope = h(r);
           sum = sum + slope;
-          weighted = weighted + slope * normal(r, c, n);
+          weighted = weighted + slope * normal(r);
         });
         a = a * share;
         b = b * share;
-        const Pack scale = nn::loadSome(scales + c, n);
         for (std::size_t r = 0; r < rows; ++r) {
           T* to = gx + r * columns + c;
-          nn::storeSome<T>(to, nn::loadSome(to, n) + scale * (h(r) - a - normal(r, c, n) * b), n);
+          nn::storeSome<T>(to, nn::loadSome(to, n) + scale * (h(r) - a - normal(r) * b), n);
         }
       });
     }
     if (layer.wants(1))
       nn::rowSums<T>(layer.operandGradient(1), rows, columns, !layer.isFirstWrite(1, layer.own()[2]),
                      [&](std::size_t r, std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
-                       return nn::lanesOf<T>(nn::loadSome(g + r * columns + c, n, T{0}) * normal(r, c, n));
+                       const Pack normal =
+                           (nn::loadSome(x + r * columns + c, n) - nn::loadSome(means + c, n)) *
+                           nn::loadSome(scales + c, n);
+                       return nn::lanesOf<T>(nn::loadSome(g + r * columns + c, n, T{0}) * normal);
                      });
     if (layer.wants(2))
       nn::rowSums<T>(layer.operandGradient(2), rows, columns, !layer.isFirstWrite(2, layer.own()[3]),

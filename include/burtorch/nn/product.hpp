@@ -47,57 +47,51 @@ template <class T, class Outputs = std::size_t, class Inputs = std::size_t> stru
   bool isAdded = false;
 
   void run() const {
-    const std::size_t all = inputs;
-    if (all <= longestSum) return runPart(*this, inputs, Start::given);
+    if (inputs <= longestSum) return runStarting<StartOfSum::given>();
     Product<T, Outputs, std::size_t> part{w,       outputStride, inputStride, x,    y,
                                           outputs, longestSum,   columns,     bias, isAdded};
-    for (std::size_t i = 0; i < all; i += longestSum) {
-      part.runPart(part, all - i < longestSum ? all - i : longestSum, i == 0 ? Start::given : Start::zero);
+    part.template runStarting<StartOfSum::given>();
+    for (std::size_t i = longestSum; i < inputs; i += longestSum) {
       part.w += longestSum * inputStride;
       part.x.at += longestSum * x.stride;
+      part.inputs = inputs - i < longestSum ? inputs - i : longestSum;
+      part.template runStarting<StartOfSum::zero>();
     }
   }
 
-  using Start = StartOfSum;
-  static void runPart(const Product& p, Inputs count, Start start) {
-    start == Start::given ? runPart<Start::given>(p, count) : runPart<Start::zero>(p, count);
+  template <StartOfSum start> void runStarting() const {
+    constexpr std::size_t lanes = laneCount<T>;
+    std::size_t c = 0;
+    for (; c + 2 * lanes <= columns; c += 2 * lanes) runColumns<6, 2, start, false>(*this, c);
+    for (; c + lanes <= columns; c += lanes) runColumns<8, 1, start, false>(*this, c);
+    if constexpr (lanes > 1)
+      if (c < columns) runColumns<8, 1, start, true>(*this, c);
   }
 
  private:
   static constexpr std::size_t longestSum = 512;
 
-  template <Start start> static void runPart(const Product& p, Inputs count) {
-    constexpr std::size_t lanes = laneCount<T>;
-    std::size_t c = 0;
-    for (; c + 2 * lanes <= p.columns; c += 2 * lanes) runColumns<6, 2, start>(p, count, c);
-    for (; c + lanes <= p.columns; c += lanes) runColumns<8, 1, start>(p, count, c);
-    if constexpr (lanes > 1)
-      if (c < p.columns) runColumns<8, 1, start, true>(p, count, c);
-  }
-
-  /// `p` is a copy: what is stored could otherwise change its members, as far as a compiler can see. `isPart`: fewer columns
-  /// than a vector has lanes are left.
-  template <std::size_t rows, std::size_t vectors, Start start, bool isPart = false>
-  [[gnu::noinline]] static void runColumns(Product p, Inputs count, std::size_t c) {
+  /// `p` is a copy: what is stored could otherwise change its members, as far as a compiler can see. `isPart`: fewer
+  /// columns than a vector has lanes are left.
+  template <std::size_t rows, std::size_t vectors, StartOfSum start, bool isPart>
+  [[gnu::noinline]] static void runColumns(Product p, std::size_t c) {
     std::size_t o = 0;
-    const auto tile = [&]<std::size_t n>()
-                          BURTORCH_INLINE_LAMBDA { p.template tile<n, vectors, start, isPart>(count, o, c); };
     if constexpr (vectors == 1)
-      for (; o + 12 <= p.outputs; o += 12) tile.template operator()<12>();
-    for (; o + rows <= p.outputs; o += rows) tile.template operator()<rows>();
+      for (; o + 12 <= p.outputs; o += 12) p.template tile<12, vectors, start, isPart>(o, c);
+    for (; o + rows <= p.outputs; o += rows) p.template tile<rows, vectors, start, isPart>(o, c);
     switch (p.outputs - o) {
       case 7:
-      case 6: tile.template operator()<6>(), o += 6; break;
-      case 5: return tile.template operator()<5>();
-      case 4: return tile.template operator()<4>();
-      case 3: return tile.template operator()<3>();
-      case 2: return tile.template operator()<2>();
+      case 6: p.template tile<6, vectors, start, isPart>(o, c), o += 6; break;
+      case 5: return p.template tile<5, vectors, start, isPart>(o, c);
+      case 4: return p.template tile<4, vectors, start, isPart>(o, c);
+      case 3: return p.template tile<3, vectors, start, isPart>(o, c);
+      case 2: return p.template tile<2, vectors, start, isPart>(o, c);
     }
-    if (o < p.outputs) tile.template operator()<1>();
+    if (o < p.outputs) p.template tile<1, vectors, start, isPart>(o, c);
   }
 
-  template <std::size_t rows, std::size_t vectors, Start start, bool isPart>
-  BURTORCH_INLINE void tile(Inputs inputCount, std::size_t o, std::size_t c) const {
+  template <std::size_t rows, std::size_t vectors, StartOfSum start, bool isPart>
+  BURTORCH_INLINE void tile(std::size_t o, std::size_t c) const {
     constexpr std::size_t lanes = laneCount<T>;
     const std::size_t left = columns - c;
     const auto get = [left](const T* from)
@@ -106,15 +100,15 @@ template <class T, class Outputs = std::size_t, class Inputs = std::size_t> stru
     T* out = y.at + o * y.stride + c;
     unroll<rows>([&]<std::size_t r>() BURTORCH_INLINE_LAMBDA {
       unroll<vectors>([&]<std::size_t v>() BURTORCH_INLINE_LAMBDA {
-        sum[r][v] = start == Start::zero ? fill(T{0})
-                    : isAdded            ? get(out + r * y.stride + v * lanes)
-                    : bias != nullptr    ? fill(bias[o + r])
-                                         : fill(T{0});
+        sum[r][v] = start == StartOfSum::zero ? fill(T{0})
+                    : isAdded                 ? get(out + r * y.stride + v * lanes)
+                    : bias != nullptr         ? fill(bias[o + r])
+                                              : fill(T{0});
       });
     });
     const T* weight = w + o * outputStride;
     const T* column = x.at + c;
-    const std::size_t count = inputCount;
+    const std::size_t count = inputs;
     BURTORCH_UNROLL_4
     for (std::size_t i = 0; i < count; ++i) {
       Lanes<T> in[vectors];
@@ -130,7 +124,7 @@ template <class T, class Outputs = std::size_t, class Inputs = std::size_t> stru
     unroll<rows>([&]<std::size_t r>() BURTORCH_INLINE_LAMBDA {
       unroll<vectors>([&]<std::size_t v>() BURTORCH_INLINE_LAMBDA {
         T* to = out + r * y.stride + v * lanes;
-        if constexpr (start == Start::zero) sum[r][v] = sum[r][v] + get(to);
+        if constexpr (start == StartOfSum::zero) sum[r][v] = sum[r][v] + get(to);
         if constexpr (isPart)
           storePart<T>(to, sum[r][v], left);
         else
