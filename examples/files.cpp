@@ -64,7 +64,7 @@ struct SineTraining {
         wanted.values()[k] = std::sin(x.values()[k]);
       }
       zeroGrad(parameters);
-      backward(reduceMeanSquares(each<ops::Sub>(mlp(x), wanted).range()));
+      backward(meanSquaredError(mlp(x), wanted));
       optimizer.step(parameters.values(), parameters.gradients());
     }
   }

@@ -20,7 +20,7 @@ int main() {
   }
   for (int step = 0; step <= 400; ++step) {
     const SampleScope sample(tape);
-    const auto loss = reduceMeanSquares(each<ops::Sub>(mlp(x), wanted).range());
+    const auto loss = meanSquaredError(mlp(x), wanted);
     zeroGrad(parameters);
     backward(loss);
     optimizer.step(parameters.values(), parameters.gradients());

@@ -9,6 +9,7 @@
 #include "model/generate.hpp"
 #include "model/gpt.hpp"
 #include "model/mlp.hpp"
+#include "nn/matmul.hpp"
 #include "nn/neuron.hpp"
 #include "nn/parameter_nodes.hpp"
 #include "nn/softmax.hpp"

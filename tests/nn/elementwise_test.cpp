@@ -135,8 +135,9 @@ TEST(Elementwise, ADeadPoleDoesNotDisturb) {
 TEST(Elementwise, RefusesDifferentShapes) {
   LayerChecks<double> checks;
   const auto x = checks.matrix(3, 4), y = checks.matrix(4, 3);
-  EXPECT_EQ(sentenceOf([&] { x + y; }), "add of matrices of 3 x 4 and 4 x 3");
-  EXPECT_EQ(sentenceOf([&] { each<ops::Mul>(x, y); }), "mul of matrices of 3 x 4 and 4 x 3");
+  EXPECT_EQ(sentenceOf([&] { x + y; }), "add: matrices of 3 x 4 and 4 x 3; expected the same shape");
+  EXPECT_EQ(sentenceOf([&] { each<ops::Mul>(x, y); }),
+            "mul: matrices of 3 x 4 and 4 x 3; expected the same shape");
 }
 
 }  // namespace

@@ -58,14 +58,17 @@ struct AttentionLayer : LayerOp {
         for (std::size_t u = 0; u < s.positions; ++u)
           nn::storeSome<T>(scores + u * s.positions + t,
                            u < keys ? in(weights, u) * Pack(s.scale) * (in(scores, u) - dot) : Pack(T{0}), n);
-        multiply<T>(k, s.columns, 1, {scores + t, s.positions}, {gq + t, s.columns}, s.size, keys, n, true);
+        if (layer.wants(0))
+          multiply<T>(k, s.columns, 1, {scores + t, s.positions}, {gq + t, s.columns}, s.size, keys, n, true);
       });
-      nn::OuterProduct<T>{
-          {gk, s.columns}, {q, s.columns}, {scores, s.positions}, s.size, s.positions, s.positions, true}
-          .run();
-      nn::OuterProduct<T>{
-          {gv, s.columns}, {go, s.columns}, {weights, s.positions}, s.size, s.positions, s.positions, true}
-          .run();
+      if (layer.wants(1))
+        nn::OuterProduct<T>{
+            {gk, s.columns}, {q, s.columns}, {scores, s.positions}, s.size, s.positions, s.positions, true}
+            .run();
+      if (layer.wants(2))
+        nn::OuterProduct<T>{
+            {gv, s.columns}, {go, s.columns}, {weights, s.positions}, s.size, s.positions, s.positions, true}
+            .run();
     });
   }
 
@@ -190,11 +193,11 @@ struct AttentionLayer : LayerOp {
       nn::unroll<lanes<T>>([&]<std::size_t i>() BURTORCH_INLINE_LAMBDA { dot = dot + w[i] * g[i]; });
       nn::unroll<lanes<T>>([&]<std::size_t i>()
                                BURTORCH_INLINE_LAMBDA { g[i] = w[i] * (s.scale * (g[i] - dot)); });
-      inner<true, isFull>(s, g, layer.operand(1) + at, layer.operandGradient(0) + at);
+      if (layer.wants(0)) inner<true, isFull>(s, g, layer.operand(1) + at, layer.operandGradient(0) + at);
       nn::transposeVectors<T>(g);
-      inner<true, isFull>(s, g, layer.operand(0) + at, layer.operandGradient(1) + at);
+      if (layer.wants(1)) inner<true, isFull>(s, g, layer.operand(0) + at, layer.operandGradient(1) + at);
       nn::transposeVectors<T>(w);
-      inner<true, isFull>(s, w, go, layer.operandGradient(2) + at);
+      if (layer.wants(2)) inner<true, isFull>(s, w, go, layer.operandGradient(2) + at);
     });
   }
 

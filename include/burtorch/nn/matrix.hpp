@@ -14,8 +14,11 @@ namespace burtorch {
 template <class T, Config C = defaultConfig> class Matrix {
  public:
   Matrix() = default;
-  Matrix(Handle<C> first, std::size_t rows, std::size_t columns)
-      : first_(first), rows_(static_cast<Index>(rows)), columns_(static_cast<Index>(columns)) {}
+  Matrix(Handle<C> first, std::size_t rows, std::size_t columns, bool needsGradient = true)
+      : first_(first),
+        rows_(static_cast<Index>(rows)),
+        columns_(static_cast<Index>(columns)),
+        needsGradient_(needsGradient) {}
   /// The nodes of a range, row by row.
   Matrix(const Range<T, C>& range, std::size_t rows, std::size_t columns)
       : Matrix(handleOf(range, rows, columns), rows, columns) {}
@@ -70,6 +73,12 @@ template <class T, Config C = defaultConfig> class Matrix {
   Index rows_ = 0, columns_ = 0;
   bool needsGradient_ = true;
 };
+
+/// Numbers as a matrix of leaves that are data: row by row, without gradients.
+template <class T, Config C = defaultConfig>
+Matrix<T, C> data(std::span<const T> numbers, std::size_t rows, std::size_t columns) {
+  return Matrix<T, C>(currentTape<T, C>().leaves(numbers), rows, columns).withoutGradient();
+}
 
 /// Puts a layer on the current tape and computes its results. `own`, then `more` (`times` over), are words for its rules
 /// to read.

@@ -33,6 +33,7 @@ struct SoftmaxLayer : LayerOp {
   }
   // dx_i = y_i (g_i - sum of g_j y_j)
   template <class T> static void slope(const Layer<T>& layer) {
+    if (!layer.wants(0)) return;
     const std::size_t rows = layer.own()[0], columns = layer.own()[1];
     const T *y = layer.results(), *g = layer.resultGradients();
     T* gx = layer.operandGradient(0);

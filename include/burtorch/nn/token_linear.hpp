@@ -54,9 +54,10 @@ struct TokenLinearLayer : LayerOp {
 
   template <class T> static void slope(const Layer<T>& layer) {
     const Shape s(layer);
-    T* table = layer.operandGradient(0);
-    if (layer.isFirstWrite(0, s.tableId)) std::fill_n(table, layer.operandSize(0), T{0});
-    const bool isAdded = !layer.isFirstWrite(1, s.weightId), isBiasAdded = !layer.isFirstWrite(2, s.biasId);
+    T* table = layer.wants(0) ? layer.operandGradient(0) : nullptr;
+    if (table != nullptr && layer.isFirstWrite(0, s.tableId)) std::fill_n(table, layer.operandSize(0), T{0});
+    const bool isAdded = layer.wants(1) && !layer.isFirstWrite(1, s.weightId);
+    const bool wantsBias = layer.wants(2), isBiasAdded = wantsBias && !layer.isFirstWrite(2, s.biasId);
     const T* g = layer.resultGradients();
     T* products = layer.resultGradients() + s.outputs * s.columns;
     for (std::size_t first = 0; first < s.outputs; first += blockSize) {
@@ -74,7 +75,8 @@ struct TokenLinearLayer : LayerOp {
         }
       });
       T* bias = layer.operandGradient(2) + first;
-      for (std::size_t j = 0; j < count; ++j) bias[j] = isBiasAdded ? bias[j] + total[j] : total[j];
+      for (std::size_t j = 0; wantsBias && j < count; ++j)
+        bias[j] = isBiasAdded ? bias[j] + total[j] : total[j];
       forCommonPlaces(s,
                       [&](std::size_t pair) { std::copy_n(total, blockSize, products + pair * blockSize); });
       for (std::size_t p = 0; p < s.places; ++p)
@@ -189,16 +191,18 @@ struct TokenLinearLayer : LayerOp {
         alignas(64) T rows[most * blockSize], slopes[most * blockSize];
         for (std::size_t k = 0; k < pairs; ++k)
           std::copy_n(layer.operand(0) + s.tokens[pair + k] * s.width + m, width, rows + k * blockSize);
-        nn::Product<T>{.w = g,
-                       .outputStride = 1,
-                       .inputStride = blockSize,
-                       .x = {rows, blockSize},
-                       .y = {layer.operandGradient(1) + at + m, s.inputs},
-                       .outputs = count,
-                       .inputs = pairs,
-                       .columns = width,
-                       .isAdded = isAdded || pair > s.starts[p]}
-            .run();
+        if (layer.wants(1))
+          nn::Product<T>{.w = g,
+                         .outputStride = 1,
+                         .inputStride = blockSize,
+                         .x = {rows, blockSize},
+                         .y = {layer.operandGradient(1) + at + m, s.inputs},
+                         .outputs = count,
+                         .inputs = pairs,
+                         .columns = width,
+                         .isAdded = isAdded || pair > s.starts[p]}
+              .run();
+        if (table == nullptr) continue;
         nn::Product<T>{.w = g,
                        .outputStride = blockSize,
                        .inputStride = 1,
