@@ -10,30 +10,24 @@
 
 namespace graphs {
 
+/// `visit.operator()<Rule>()` for the struct of an operator, which must be of this arity.
+template <burtorch::Arity arity, class Visit> void withRule(Op op, Visit visit) {
+  bool isKnown = false;
+  burtorch::OpList::visitAt(static_cast<burtorch::Opcode>(op), [&]<class Rule>() {
+    if constexpr (Rule::arity == arity) {
+      visit.template operator()<Rule>();
+      isKnown = true;
+    }
+  });
+  if (!isKnown) refuseUnknown("the executor", op);
+}
+
+/// Scalar operators are generated from the library's list. That their functions record them is the matter of
+/// core/functions_test.cpp.
 template <class X> X runUnary(const Step& step, X x) {
-  using namespace burtorch;
-  switch (step.op) {
-    case Op::relu: return relu(x);
-    case Op::tanh: return tanh(x);
-    case Op::exp: return exp(x);
-    case Op::negativeLog: return negativeLog(x);
-    case Op::sigmoid: return sigmoid(x);
-    case Op::inv: return inv(x);
-    case Op::sqr: return sqr(x);
-    case Op::pow3: return pow3(x);
-    case Op::logarithm: return step.how == How::function ? log(x) : logarithm(x);
-    case Op::sqrt: return sqrt(x);
-    case Op::invSqrt: return invSqrt(x);
-    case Op::neg: return -x;
-    case Op::sin: return sin(x);
-    case Op::cos: return cos(x);
-    case Op::abs: return abs(x);
-    case Op::softplus: return softplus(x);
-    case Op::erf: return erf(x);
-    case Op::gelu: return gelu(x);
-    case Op::log1p: return log1p(x);
-    default: return expm1(x);
-  }
+  if (step.how == How::function) return log(x);
+  withRule<burtorch::Arity::unary>(step.op, [&]<class Rule>() { x = burtorch::apply<Rule>(x); });
+  return x;
 }
 
 /// Arithmetic in all its spellings; y is a number of the same mode or a constant.
@@ -43,43 +37,34 @@ template <class X, class Y> X runArithmetic(Op op, How how, X x, Y y) {
   if (how == How::inplace || isNamed) {
     X c = x;
     switch (op) {
-      case Op::add: isNamed ? addInplace(c, y) : c += y; break;
-      case Op::sub: isNamed ? subInplace(c, y) : c -= y; break;
-      case Op::mul: isNamed ? multInplace(c, y) : c *= y; break;
-      default: isNamed ? divInplace(c, y) : c /= y; break;
+      case "add"_op: isNamed ? addInplace(c, y) : c += y; return c;
+      case "sub"_op: isNamed ? subInplace(c, y) : c -= y; return c;
+      case "mul"_op: isNamed ? multInplace(c, y) : c *= y; return c;
+      case "div"_op: isNamed ? divInplace(c, y) : c /= y; return c;
+      default: refuseUnknown("in-place arithmetic", op);
     }
-    return c;
   }
   switch (op) {
-    case Op::add: return x + y;
-    case Op::sub: return x - y;
-    case Op::mul: return x * y;
-    default: return x / y;
+    case "add"_op: return x + y;
+    case "sub"_op: return x - y;
+    case "mul"_op: return x * y;
+    case "div"_op: return x / y;
+    default: refuseUnknown("arithmetic", op);
   }
 }
 
 template <class X> X runBinary(const Step& step, X x, X y) {
   using namespace burtorch;
+  const bool isFunction = step.how == How::function;
   switch (step.op) {
-    case Op::add:
-      if (step.how == How::function) return add(x, y);
-      return runArithmetic(step.op, step.how, x, y);
-    case Op::sub:
-      if (step.how == How::function) return sub(x, y);
-      return runArithmetic(step.op, step.how, x, y);
-    case Op::mul:
-      if (step.how == How::function) return mul(x, y);
-      return runArithmetic(step.op, step.how, x, y);
-    case Op::div:
-      if (step.how == How::function) return div(x, y);
-      return runArithmetic(step.op, step.how, x, y);
-    case Op::mean: return mean(x, y);
-    case Op::addSquares: return addSquares(x, y);
-    case Op::meanSquares: return meanSquares(x, y);
-    case Op::negativeMean: return negativeMean(x, y);
-    case Op::max: return max(x, y);
-    default: return min(x, y);
+    case "add"_op: return isFunction ? add(x, y) : runArithmetic(step.op, step.how, x, y);
+    case "sub"_op: return isFunction ? sub(x, y) : runArithmetic(step.op, step.how, x, y);
+    case "mul"_op: return isFunction ? mul(x, y) : runArithmetic(step.op, step.how, x, y);
+    case "div"_op: return isFunction ? div(x, y) : runArithmetic(step.op, step.how, x, y);
+    default: break;
   }
+  withRule<Arity::binary>(step.op, [&]<class Rule>() { x = apply<Rule>(x, y); });
+  return x;
 }
 
 template <class X> X runConstant(const Step& step, X x) {
@@ -87,37 +72,39 @@ template <class X> X runConstant(const Step& step, X x) {
   const double c = step.constant;
   const bool isLeft = step.how == How::left;
   switch (step.op) {
-    case Op::mulByConstant:
+    case "mulByConstant"_op:
       if (step.how == How::function) return mulByConstant(x, c);
-      return isLeft ? c * x : runArithmetic(Op::mul, step.how, x, c);
-    case Op::addConstant:
+      return isLeft ? c * x : runArithmetic("mul"_op, step.how, x, c);
+    case "addConstant"_op:
       if (step.how == How::minus) return x - (-c);
-      return isLeft ? c + x : runArithmetic(Op::add, step.how, x, c);
-    case Op::divByConstant: return runArithmetic(Op::div, step.how, x, c);
-    case Op::subFromConstant: return c - x;
-    case Op::constantDiv: return c / x;
-    case Op::maxConstant: return isLeft ? max(c, x) : max(x, c);
-    case Op::minConstant: return isLeft ? min(c, x) : min(x, c);
-    case Op::leakyRelu: return leakyRelu(x, c);
-    default: return pow(x, c);
+      return isLeft ? c + x : runArithmetic("add"_op, step.how, x, c);
+    case "divByConstant"_op: return runArithmetic("div"_op, step.how, x, c);
+    case "subFromConstant"_op: return c - x;
+    case "constantDiv"_op: return c / x;
+    case "maxConstant"_op: return isLeft ? max(c, x) : max(x, c);
+    case "minConstant"_op: return isLeft ? min(c, x) : min(x, c);
+    default: break;
   }
+  withRule<Arity::constant>(step.op, [&]<class Rule>() { x = applyConstant<Rule>(x, c); });
+  return x;
 }
 
 template <class L> auto runList(const Step& step, const L& xs) {
   using namespace burtorch;
   switch (step.op) {
-    case Op::reduceSum: return reduceSum(xs);
-    case Op::reduceSub: return reduceSub(xs);
-    case Op::reduceMul: return reduceMul(xs);
-    case Op::reduceMean: return step.how == How::both ? reduceMeanAndMeanSquares(xs).first : reduceMean(xs);
-    case Op::reduceNegativeMean: return reduceNegativeMean(xs);
-    case Op::reduceSumOfSquares: return reduceSumOfSquares(xs);
-    case Op::reduceMeanSquares:
+    case "reduceSum"_op: return reduceSum(xs);
+    case "reduceSub"_op: return reduceSub(xs);
+    case "reduceMul"_op: return reduceMul(xs);
+    case "reduceMean"_op: return step.how == How::both ? reduceMeanAndMeanSquares(xs).first : reduceMean(xs);
+    case "reduceNegativeMean"_op: return reduceNegativeMean(xs);
+    case "reduceSumOfSquares"_op: return reduceSumOfSquares(xs);
+    case "reduceMeanSquares"_op:
       return step.how == How::both ? reduceMeanAndMeanSquares(xs).second : reduceMeanSquares(xs);
-    case Op::varianceBiased: return varianceBiased(xs);
-    case Op::variance: return variance(xs);
-    case Op::crossEntropy: return crossEntropy(xs, step.target);
-    default: return logSumExp(xs);
+    case "varianceBiased"_op: return varianceBiased(xs);
+    case "variance"_op: return variance(xs);
+    case "crossEntropy"_op: return crossEntropy(xs, step.target);
+    case "logSumExp"_op: return logSumExp(xs);
+    default: refuseUnknown("the executor", step.op);
   }
 }
 
@@ -152,7 +139,7 @@ template <class T, burtorch::Config C = burtorch::defaultConfig> class TapeRun {
       case Kind::pair:
         return withList(step.xs, [&](const auto& xs) {
           withList(step.ys, [&](const auto& ys) {
-            if (step.op == Op::innerProduct)
+            if (step.op == "innerProduct"_op)
               add(burtorch::innerProduct(xs, ys));
             else
               add(burtorch::innerProductWithBias(xs, ys, (*this)[step.y]));
@@ -234,7 +221,7 @@ inline std::vector<burtorch::Dual<double>> runDual(const Program& program,
         break;
       }
       case Kind::pair:
-        if (step.op == Op::innerProduct)
+        if (step.op == "innerProduct"_op)
           nodes.push_back(burtorch::innerProduct(xs, ys));
         else
           nodes.push_back(burtorch::innerProductWithBias(xs, ys, node(step.y)));

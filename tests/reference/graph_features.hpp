@@ -55,7 +55,7 @@ inline void countFeatures(const Program& program, const Trace& trace, Features& 
       isDead = isDead && !isNeeded[static_cast<std::size_t>(i)];
       isPole = isPole || trace.isTainted(i);
     }
-    if (step.op == Op::leaf) {
+    if (step.op == leafOp) {
       count(step.isBlock ? "block of leaves" : "single leaf");
       if (first > 0 && !trace.isLeaf(first - 1)) count("leaf after other nodes");
       continue;
@@ -70,7 +70,7 @@ inline void countFeatures(const Program& program, const Trace& trace, Features& 
     if (step.how != How::plain)
       count("spelled: " + std::string(howNames[static_cast<std::size_t>(step.how)]));
     const bool isInplace = step.how == How::inplace || step.how == How::inplaceName;
-    if (isInplace && step.op == Op::add && step.x == step.y) count("c += c");
+    if (isInplace && step.op == "add"_op && step.x == step.y) count("c += c");
     if (isInplace && wasInplace && step.x == first - 1) count("chain of in-place steps");
     wasInplace = isInplace;
   }

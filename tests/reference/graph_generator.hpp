@@ -9,6 +9,7 @@
 
 namespace graphs {
 
+inline constexpr Op arithmetic[] = {"add"_op, "sub"_op, "mul"_op, "div"_op};
 inline constexpr int fanIns[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 100, 1000};
 
 class Generator {
@@ -61,7 +62,7 @@ class Generator {
   void add(const Step& step) {
     trace_.append(step);
     program_.steps.push_back(step);
-    if (step.op == Op::leaf) leafCount_ += step.resultCount();
+    if (step.op == leafOp) leafCount_ += step.resultCount();
   }
   /// Keeps a proposed step if it is judgeable.
   bool propose(const Step& step) {
@@ -87,7 +88,7 @@ class Generator {
   }
   void addFallback() {
     Step step;
-    step.op = Op::mulByConstant;
+    step.op = "mulByConstant"_op;
     step.x = anyNode();
     step.constant = 0.75;
     add(step);
@@ -104,40 +105,40 @@ class Generator {
 
   Step unary() {
     Step step;
-    step.op = static_cast<Op>(random_.between(static_cast<int>(Op::relu), static_cast<int>(Op::expm1)));
+    static const std::vector<Op> ops = opsOf({Kind::unary});
+    step.op = random_.oneOf(ops);
     step.x = anyNode();
-    if (step.op == Op::logarithm && random_.isOneIn(2)) step.how = How::function;
+    if (step.op == "logarithm"_op && random_.isOneIn(2)) step.how = How::function;
     return step;
   }
   Step binary() {
     Step step;
-    step.op = random_.isOneIn(2)
-                  ? static_cast<Op>(random_.between(static_cast<int>(Op::add), static_cast<int>(Op::div)))
-                  : static_cast<Op>(random_.between(static_cast<int>(Op::add), static_cast<int>(Op::min)));
+    static const std::vector<Op> ops = opsOf({Kind::binary});
+    step.op = random_.isOneIn(2) ? random_.oneOf(arithmetic) : random_.oneOf(ops);
     step.x = anyNode();
     step.y = random_.isOneIn(6) ? step.x : anyNode();
-    if (step.op <= Op::div)
+    if (std::find(std::begin(arithmetic), std::end(arithmetic), step.op) != std::end(arithmetic))
       step.how = random_.oneOf({How::plain, How::plain, How::function, How::inplace, How::inplaceName});
     return step;
   }
   Step withConstant() {
     Step step;
-    step.op =
-        static_cast<Op>(random_.between(static_cast<int>(Op::mulByConstant), static_cast<int>(Op::pow)));
+    static const std::vector<Op> ops = opsOf({Kind::constant});
+    step.op = random_.oneOf(ops);
     step.x = anyNode();
     step.constant = number(0.2, 2.5);
     switch (step.op) {
-      case Op::mulByConstant:
+      case "mulByConstant"_op:
         step.how = random_.oneOf({How::plain, How::left, How::function, How::inplace, How::inplaceName});
         break;
-      case Op::addConstant:
+      case "addConstant"_op:
         step.how = random_.oneOf({How::plain, How::left, How::minus, How::inplace, How::inplaceName});
         break;
-      case Op::divByConstant: step.how = random_.oneOf({How::plain, How::inplace, How::inplaceName}); break;
-      case Op::maxConstant:
-      case Op::minConstant: step.how = random_.oneOf({How::plain, How::left}); break;
-      case Op::leakyRelu: step.constant = random_.between(0.01, 0.3); break;
-      case Op::pow:
+      case "divByConstant"_op: step.how = random_.oneOf({How::plain, How::inplace, How::inplaceName}); break;
+      case "maxConstant"_op:
+      case "minConstant"_op: step.how = random_.oneOf({How::plain, How::left}); break;
+      case "leakyRelu"_op: step.constant = random_.between(0.01, 0.3); break;
+      case "pow"_op:
         step.constant = random_.oneOf({2.0, 3.0, 0.5, -0.5, -1.0, 1.5, 0.0, 1.0, 2.5, 4.0});
         break;
       default: break;
@@ -146,16 +147,16 @@ class Generator {
   }
   Step list() {
     Step step;
-    step.op =
-        static_cast<Op>(random_.between(static_cast<int>(Op::reduceSum), static_cast<int>(Op::softmax)));
+    static const std::vector<Op> ops = opsOf({Kind::list, Kind::indexed, Kind::pair, Kind::block});
+    step.op = random_.oneOf(ops);
     int fanIn = maxFanIn_ >= 100 && random_.isOneIn(2) ? maxFanIn_ : random_.oneOf(fanIns);
-    while (fanIn > maxFanIn_ || (step.op == Op::softmax && fanIn > 100)) fanIn = random_.oneOf(fanIns);
+    while (fanIn > maxFanIn_ || (step.op == "softmax"_op && fanIn > 100)) fanIn = random_.oneOf(fanIns);
     step.xs = listOf(fanIn);
     const int count = static_cast<int>(step.xs.size());
     if (kindOf(step.op) == Kind::pair) step.ys = random_.isOneIn(4) ? step.xs : listOf(count);
-    if (step.op == Op::innerProductWithBias) step.y = anyNode();
-    if (step.op == Op::crossEntropy) step.target = static_cast<std::size_t>(random_.below(count));
-    if ((step.op == Op::reduceMean || step.op == Op::reduceMeanSquares) && random_.isOneIn(4))
+    if (step.op == "innerProductWithBias"_op) step.y = anyNode();
+    if (step.op == "crossEntropy"_op) step.target = static_cast<std::size_t>(random_.below(count));
+    if ((step.op == "reduceMean"_op || step.op == "reduceMeanSquares"_op) && random_.isOneIn(4))
       step.how = How::both;
     return step;
   }
@@ -216,7 +217,7 @@ class Generator {
     if (zero < 0 || random_.isOneIn(2)) {
       zero = size();
       Step step;
-      step.op = Op::sub;
+      step.op = "sub"_op;
       step.x = step.y = anyNode();
       if (random_.isOneIn(2))
         addLeaf(0);
@@ -224,15 +225,15 @@ class Generator {
         add(step);
     }
     Step pole;
-    pole.op = random_.oneOf(
-        {Op::logarithm, Op::negativeLog, Op::inv, Op::sqrt, Op::invSqrt, Op::div, Op::constantDiv, Op::pow});
+    pole.op = random_.oneOf({"logarithm"_op, "negativeLog"_op, "inv"_op, "sqrt"_op, "invSqrt"_op, "div"_op,
+                             "constantDiv"_op, "pow"_op});
     pole.x = zero;
-    if (pole.op == Op::div) {
+    if (pole.op == "div"_op) {
       pole.x = anyNode();
       pole.y = zero;
     }
-    if (pole.op == Op::constantDiv) pole.constant = 1;
-    if (pole.op == Op::pow) pole.constant = random_.oneOf({-1.0, 0.5, -0.5});
+    if (pole.op == "constantDiv"_op) pole.constant = 1;
+    if (pole.op == "pow"_op) pole.constant = random_.oneOf({-1.0, 0.5, -0.5});
     add(pole);
     for (int more = random_.below(4); more > 0; --more) addOnTopOf(size() - 1);
   }
@@ -248,12 +249,12 @@ class Generator {
         (random_.isOneIn(2) ? step.x : step.y) = pole;
         break;
       case 2:
-        step.op = random_.oneOf({Op::reduceSum, Op::reduceMean, Op::reduceMul, Op::reduceSumOfSquares,
-                                 Op::logSumExp, Op::softmax, Op::variance});
+        step.op = random_.oneOf({"reduceSum"_op, "reduceMean"_op, "reduceMul"_op, "reduceSumOfSquares"_op,
+                                 "logSumExp"_op, "softmax"_op, "variance"_op});
         step.xs.nodes = {anyNode(), pole, anyNode()};
         break;
       default:
-        step.op = Op::innerProductWithBias;
+        step.op = "innerProductWithBias"_op;
         step.xs.nodes = {anyNode(), pole, anyNode()};
         step.ys.nodes = {anyNode(), anyNode(), pole};
         step.y = anyNode();
@@ -273,7 +274,7 @@ class Generator {
     if (step.xs.size() == 0) return;
     for (int attempt = 0; attempt < 5; ++attempt) {
       step.op = random_.oneOf(
-          {Op::reduceSum, Op::reduceMean, Op::reduceSub, Op::reduceSumOfSquares, Op::reduceMul});
+          {"reduceSum"_op, "reduceMean"_op, "reduceSub"_op, "reduceSumOfSquares"_op, "reduceMul"_op});
       if (propose(step)) return;
     }
   }
@@ -335,38 +336,25 @@ inline bool Generator::isInDomain(const Step& step, int node) const {
   };
   const Real x = step.x >= 0 ? trace_.value(step.x) : 0;
   const Real error = step.x >= 0 ? trace_.error(step.x) : 0;
-  const Real slope = trace_.begin(node) != trace_.end(node) ? std::abs(trace_.begin(node)->slope) : 0;
+  if (kindOf(step.op) == Kind::unary) {
+    const oracle::Domain& domain = unaryRule(step.op).domain;
+    if (!std::isnan(domain.kink) && !isClear(x - domain.kink, error)) return false;
+    return isBetween(x, domain.low, domain.high) && std::abs(trace_.begin(node)->slope) >= domain.leastSlope;
+  }
   switch (step.op) {
-    case Op::relu:
-    case Op::abs:
-    case Op::leakyRelu: return isClear(x, error);
-    case Op::tanh:
-    case Op::erf: return isBetween(x, -1.5L, 1.5L);
-    case Op::exp:
-    case Op::expm1: return isBetween(x, -2, 3);
-    case Op::sigmoid:
-    case Op::softplus: return isBetween(x, -3, 4);
-    case Op::gelu: return isBetween(x, -4, 4) && slope > 0.3L;
-    case Op::sin:
-    case Op::cos: return isBetween(x, -4, 4) && slope > 0.3L;
-    case Op::logarithm:
-    case Op::negativeLog:
-    case Op::sqrt:
-    case Op::invSqrt: return x > 0.1L;
-    case Op::log1p: return x > -0.8L;
-    case Op::inv:
-    case Op::constantDiv: return std::abs(x) > 0.1L;
-    case Op::div: return std::abs(trace_.value(step.y)) > 0.1L;
-    case Op::max:
-    case Op::min: return step.x == step.y || isClear(x - trace_.value(step.y), error + trace_.error(step.y));
-    case Op::maxConstant:
-    case Op::minConstant: return isClear(x - step.constant, error);
-    case Op::pow: return x > 0.1L || (step.constant >= 2 && step.constant != 2.5 && std::abs(x) > 0.1L);
-    case Op::varianceBiased:
-    case Op::variance: return step.xs.size() > 1 ? isSpread(step.xs) : step.op == Op::varianceBiased;
-    case Op::logSumExp:
-    case Op::crossEntropy:
-    case Op::softmax: return operandsWithin(4);
+    case "leakyRelu"_op: return isClear(x, error);
+    case "constantDiv"_op: return std::abs(x) > 0.1L;
+    case "div"_op: return std::abs(trace_.value(step.y)) > 0.1L;
+    case "max"_op:
+    case "min"_op: return step.x == step.y || isClear(x - trace_.value(step.y), error + trace_.error(step.y));
+    case "maxConstant"_op:
+    case "minConstant"_op: return isClear(x - step.constant, error);
+    case "pow"_op: return x > 0.1L || (step.constant >= 2 && step.constant != 2.5 && std::abs(x) > 0.1L);
+    case "varianceBiased"_op:
+    case "variance"_op: return step.xs.size() > 1 ? isSpread(step.xs) : step.op == "varianceBiased"_op;
+    case "logSumExp"_op:
+    case "crossEntropy"_op:
+    case "softmax"_op: return operandsWithin(4);
     default: return true;
   }
 }

@@ -1,22 +1,24 @@
 // The oracle of the random graph tests: an interpreter of programs in long double that shares nothing with the library.
-// It writes down the local derivative of every operator once more, from the textbook, and pushes tangents forward along
-// them, one seed node at a time. No reverse sweep, no accumulation order, no slope rule is common with what it judges.
+// It takes the local derivative of scalar operators from op_oracle.hpp, writes down those of lists once more, from the
+// textbook, and pushes tangents forward along them, one seed node at a time. No reverse sweep, no accumulation order, no slope rule is common with what it judges.
 //
 // Beside the derivative it carries S, the sum of the absolute contributions of all paths: what rounding errors are
 // proportional to. Where a derivative is itself a difference (1 - y^2 of tanh) S takes both terms.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
-#include <numbers>
+#include <type_traits>
 #include <vector>
 
 #include "graph_program.hpp"
+#include "op_oracle.hpp"
 
 namespace graphs {
 
-using Real = long double;
+using oracle::Real;
 
 /// d node / d operand, and the sum of the absolute values of its terms.
 struct Edge {
@@ -135,84 +137,46 @@ inline void Trace::append(const Step& step) {
   }
 }
 
+/// The rule of an operator in one of the oracle's tables; there must be one.
+template <const auto& table> const auto& ruleOf(Op op) {
+  using Rule = std::remove_all_extents_t<std::remove_reference_t<decltype(table)>>;
+  static const auto rules = [] {
+    std::array<Rule*, burtorch::OpList::size> found{};
+    for (std::size_t i = 0; i < found.size(); ++i)
+      found[i] = oracle::find(table, burtorch::OpList::infos[i].name);
+    return found;
+  }();
+  Rule* rule = rules[static_cast<std::size_t>(op)];
+  if (rule == nullptr) refuseUnknown("tests/reference/op_oracle.hpp", op);
+  return *rule;
+}
+inline const oracle::Unary& unaryRule(Op op) { return ruleOf<oracle::unaries>(op); }
+
 inline void Trace::appendUnary(const Step& step) {
   const Real x = value(step.x);
-  const Real normalDensity = std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi_v<Real>);
-  const Real normalBelow = std::erfc(-x / std::numbers::sqrt2_v<Real>) / 2;
-  const auto node = [&](Real y, Real slope, Real size = -1) {
-    addEdge(step.x, slope, size < 0 ? std::abs(slope) : size);
-    finish(y);
-  };
-  switch (step.op) {
-    case Op::relu: return node(x > 0 ? x : 0, x > 0 ? 1 : 0);
-    case Op::tanh:
-      return node(std::tanh(x), 1 / (std::cosh(x) * std::cosh(x)), 1 + std::tanh(x) * std::tanh(x));
-    case Op::exp: return node(std::exp(x), std::exp(x));
-    case Op::negativeLog: return node(-std::log(x), -1 / x);
-    case Op::sigmoid:
-      return node(1 / (1 + std::exp(-x)), 1 / (2 + std::exp(x) + std::exp(-x)), 1 / (1 + std::exp(-x)));
-    case Op::inv: return node(1 / x, -1 / (x * x));
-    case Op::sqr: return node(x * x, 2 * x);
-    case Op::pow3: return node(x * x * x, 3 * x * x);
-    case Op::logarithm: return node(std::log(x), 1 / x);
-    case Op::sqrt: return node(std::sqrt(x), 1 / (2 * std::sqrt(x)));
-    case Op::invSqrt: return node(1 / std::sqrt(x), -1 / (2 * x * std::sqrt(x)));
-    case Op::neg: return node(-x, -1);
-    case Op::sin: return node(std::sin(x), std::cos(x));
-    case Op::cos: return node(std::cos(x), -std::sin(x));
-    case Op::abs: return node(x < 0 ? -x : x, x < 0 ? -1 : x > 0 ? 1 : 0);
-    case Op::softplus: return node(std::log(1 + std::exp(x)), 1 / (1 + std::exp(-x)));
-    case Op::erf: return node(std::erf(x), 2 / std::sqrt(std::numbers::pi_v<Real>) * std::exp(-x * x));
-    case Op::gelu:
-      return node(x * normalBelow, normalBelow + x * normalDensity,
-                  normalBelow + std::abs(x) * normalDensity);
-    case Op::log1p: return node(std::log1p(x), 1 / (1 + x));
-    default: return node(std::expm1(x), std::exp(x), 1 + std::abs(std::expm1(x)));
-  }
+  const oracle::Unary& rule = unaryRule(step.op);
+  const Real slope = rule.slope(x);
+  addEdge(step.x, slope, rule.slopeTerms != nullptr ? rule.slopeTerms(x) : std::abs(slope));
+  finish(rule.value(x));
 }
 
 inline void Trace::appendBinary(const Step& step) {
   const Real x = value(step.x), y = value(step.y);
-  const bool isSame = step.x == step.y;
-  const auto node = [&](Real z, Real slopeX, Real slopeY) {
-    addEdge(step.x, slopeX);
-    addEdge(step.y, slopeY);
-    finish(z, std::abs(z) + (step.op == Op::addSquares || step.op == Op::meanSquares ? x * x + y * y : 0));
-    // x - x and x / x are exact whatever the error of x.
-    if (isSame && (step.op == Op::sub || step.op == Op::div)) error_.back() = 0;
-  };
-  switch (step.op) {
-    case Op::add: return node(x + y, 1, 1);
-    case Op::sub: return node(x - y, 1, -1);
-    case Op::mul: return node(x * y, y, x);
-    case Op::div: return node(x / y, 1 / y, -x / (y * y));
-    case Op::mean: return node((x + y) / 2, 0.5L, 0.5L);
-    case Op::addSquares: return node(x * x + y * y, 2 * x, 2 * y);
-    case Op::meanSquares: return node((x * x + y * y) / 2, x, y);
-    case Op::negativeMean: return node(-(x + y) / 2, -0.5L, -0.5L);
-    // A tie shares the derivative.
-    case Op::max: return node(x > y ? x : y, x == y ? 0.5L : x > y ? 1 : 0, x == y ? 0.5L : x > y ? 0 : 1);
-    default: return node(x < y ? x : y, x == y ? 0.5L : x < y ? 1 : 0, x == y ? 0.5L : x < y ? 0 : 1);
-  }
+  const oracle::Binary& rule = ruleOf<oracle::binaries>(step.op);
+  addEdge(step.x, rule.slopeX(x, y));
+  addEdge(step.y, rule.slopeY(x, y));
+  const bool isSumOfSquares = step.op == "addSquares"_op || step.op == "meanSquares"_op;
+  const Real z = rule.value(x, y);
+  finish(z, std::abs(z) + (isSumOfSquares ? x * x + y * y : 0));
+  // x - x and x / x are exact whatever the error of x.
+  if (step.x == step.y && (step.op == "sub"_op || step.op == "div"_op)) error_.back() = 0;
 }
 
 inline void Trace::appendConstant(const Step& step) {
   const Real x = value(step.x), c = step.constant;
-  const auto node = [&](Real y, Real slope) {
-    addEdge(step.x, slope);
-    finish(y);
-  };
-  switch (step.op) {
-    case Op::mulByConstant: return node(x * c, c);
-    case Op::addConstant: return node(x + c, 1);
-    case Op::subFromConstant: return node(c - x, -1);
-    case Op::divByConstant: return node(x / c, 1 / c);
-    case Op::constantDiv: return node(c / x, -c / (x * x));
-    case Op::maxConstant: return node(x > c ? x : c, x == c ? 0.5L : x > c ? 1 : 0);
-    case Op::minConstant: return node(x < c ? x : c, x == c ? 0.5L : x < c ? 1 : 0);
-    case Op::leakyRelu: return node(x > 0 ? x : c * x, x > 0 ? 1 : c);
-    default: return node(std::pow(x, c), c == 0 ? 0 : c * std::pow(x, c - 1));
-  }
+  const oracle::Binary& rule = ruleOf<oracle::constants>(step.op);
+  addEdge(step.x, rule.slopeX(x, c));
+  finish(rule.value(x, c));
 }
 
 inline void Trace::appendList(const Step& step) {
@@ -228,24 +192,27 @@ inline void Trace::appendList(const Step& step) {
     for (const int node : nodes) addEdge(node, slope(value(node)));
   };
   switch (step.op) {
-    case Op::reduceSum: allEdges([](Real) { return Real{1}; }); return finish(total, absolute);
-    case Op::reduceSub: {
+    case "reduceSum"_op: allEdges([](Real) { return Real{1}; }); return finish(total, absolute);
+    case "reduceSub"_op: {
       addEdge(nodes[0], 1);
       for (std::size_t i = 1; i < nodes.size(); ++i) addEdge(nodes[i], -1);
       return finish(2 * value(nodes[0]) - total, absolute);
     }
-    case Op::reduceMean: allEdges([n](Real) { return 1 / n; }); return finish(total / n, absolute / n);
-    case Op::reduceNegativeMean:
+    case "reduceMean"_op: allEdges([n](Real) { return 1 / n; }); return finish(total / n, absolute / n);
+    case "reduceNegativeMean"_op:
       allEdges([n](Real) { return -1 / n; });
       return finish(-total / n, absolute / n);
-    case Op::reduceSumOfSquares: allEdges([](Real x) { return 2 * x; }); return finish(squares, squares);
-    case Op::reduceMeanSquares:
+    case "reduceSumOfSquares"_op: allEdges([](Real x) { return 2 * x; }); return finish(squares, squares);
+    case "reduceMeanSquares"_op:
       allEdges([n](Real x) { return 2 * x / n; });
       return finish(squares / n, squares / n);
-    case Op::varianceBiased: return appendVariance(nodes, n);
-    case Op::variance: return appendVariance(nodes, n - 1);
-    case Op::reduceMul: return appendProduct(nodes);
-    default: return appendExponential(step);
+    case "varianceBiased"_op: return appendVariance(nodes, n);
+    case "variance"_op: return appendVariance(nodes, n - 1);
+    case "reduceMul"_op: return appendProduct(nodes);
+    case "logSumExp"_op:
+    case "crossEntropy"_op:
+    case "softmax"_op: return appendExponential(step);
+    default: refuseUnknown("the oracle", step.op);
   }
 }
 
@@ -278,7 +245,7 @@ inline void Trace::appendExponential(const Step& step) {
   for (const int node : nodes) total += std::exp(value(node) - largest);
   std::vector<Real> p;
   for (const int node : nodes) p.push_back(std::exp(value(node) - largest) / total);
-  if (step.op == Op::softmax) {
+  if (step.op == "softmax"_op) {
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       for (std::size_t j = 0; j < nodes.size(); ++j)
         addEdge(nodes[j], i == j ? p[i] * (1 - p[i]) : -p[i] * p[j],
@@ -287,7 +254,7 @@ inline void Trace::appendExponential(const Step& step) {
     }
     return;
   }
-  const bool isLoss = step.op == Op::crossEntropy;
+  const bool isLoss = step.op == "crossEntropy"_op;
   const Real wanted = isLoss ? value(nodes[step.target]) : 0;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const Real hit = isLoss && i == step.target ? 1 : 0;
@@ -308,7 +275,7 @@ inline void Trace::appendProduct(const std::vector<int>& nodes) {
 }
 
 inline void Trace::appendInnerProduct(const Step& step) {
-  const bool hasBias = step.op == Op::innerProductWithBias;
+  const bool hasBias = step.op == "innerProductWithBias"_op;
   Real total = hasBias ? value(step.y) : 0, absolute = std::abs(total);
   for (std::size_t i = 0; i < step.xs.size(); ++i) {
     const Real x = value(step.xs.nodes[i]), y = value(step.ys.nodes[i]);

@@ -1,7 +1,7 @@
 // Straight-line programs: what the random graph tests are made of. A program is a list of steps, every step appends one
 // or more nodes, later steps name earlier nodes by number. This file knows the form only: steps, their text, a random
-// number generator. What they mean is said twice, by the oracle (graph_oracle.hpp) and by the library
-// (graph_executor.hpp).
+// number generator. Operators have the names of the library's list, so a new one is met by itself; what they mean is said
+// twice, by the oracle (op_oracle.hpp, graph_oracle.hpp) and by the library (graph_executor.hpp).
 //
 // The text has one step a line and is read by make_graphs.py too:
 //   program SEED                 starts a program
@@ -20,6 +20,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <initializer_list>
 #include <iterator>
 #include <sstream>
 #include <stdexcept>
@@ -27,50 +28,56 @@
 #include <string_view>
 #include <vector>
 
+#include "burtorch/core/op_list.hpp"
+
 namespace graphs {
 
-enum class Kind { leaf, unary, binary, constant, list, indexed, pair, block };
+/// An operator: its place in the library's list. Names and kinds of operators are the list's; what they mean is not.
+enum class Op : burtorch::Opcode {};
+inline constexpr Op leafOp{burtorch::OpList::indexOf<burtorch::ops::Leaf>()};
 
-// clang-format off
-enum class Op {
-  leaf,
-  relu, tanh, exp, negativeLog, sigmoid, inv, sqr, pow3, logarithm, sqrt, invSqrt, neg, sin, cos, abs, softplus, erf,
-  gelu, log1p, expm1,
-  add, sub, mul, div, mean, addSquares, meanSquares, negativeMean, max, min,
-  mulByConstant, addConstant, subFromConstant, divByConstant, constantDiv, maxConstant, minConstant, leakyRelu, pow,
-  reduceSum, reduceSub, reduceMean, reduceNegativeMean, reduceSumOfSquares, reduceMeanSquares, varianceBiased, variance,
-  logSumExp, crossEntropy, innerProduct, innerProductWithBias, reduceMul, softmax
-};
-inline constexpr std::string_view opNames[] = {
-  "leaf",
-  "relu", "tanh", "exp", "negativeLog", "sigmoid", "inv", "sqr", "pow3", "logarithm", "sqrt", "invSqrt", "neg", "sin",
-  "cos", "abs", "softplus", "erf", "gelu", "log1p", "expm1",
-  "add", "sub", "mul", "div", "mean", "addSquares", "meanSquares", "negativeMean", "max", "min",
-  "mulByConstant", "addConstant", "subFromConstant", "divByConstant", "constantDiv", "maxConstant", "minConstant",
-  "leakyRelu", "pow",
-  "reduceSum", "reduceSub", "reduceMean", "reduceNegativeMean", "reduceSumOfSquares", "reduceMeanSquares",
-  "varianceBiased", "variance", "logSumExp", "crossEntropy", "innerProduct", "innerProductWithBias", "reduceMul",
-  "softmax"
-};
-// clang-format on
-inline constexpr std::size_t opCount = std::size(opNames);
-static_assert(opCount == static_cast<std::size_t>(Op::softmax) + 1);
-
-inline std::string_view nameOf(Op op) { return opNames[static_cast<std::size_t>(op)]; }
-/// The operator of this name; Op::leaf stands for "none".
-inline Op opNamed(std::string_view name) {
-  for (std::size_t i = 0; i < opCount; ++i)
-    if (opNames[i] == name) return static_cast<Op>(i);
-  return Op::leaf;
+constexpr const burtorch::OpInfo& infoOf(Op op) {
+  return burtorch::OpList::infos[static_cast<std::size_t>(op)];
 }
-inline Kind kindOf(Op op) {
-  if (op == Op::leaf) return Kind::leaf;
-  if (op <= Op::expm1) return Kind::unary;
-  if (op <= Op::min) return Kind::binary;
-  if (op <= Op::pow) return Kind::constant;
-  if (op == Op::crossEntropy) return Kind::indexed;
-  if (op == Op::innerProduct || op == Op::innerProductWithBias) return Kind::pair;
-  return op == Op::softmax ? Kind::block : Kind::list;
+constexpr std::string_view nameOf(Op op) { return infoOf(op).name; }
+/// The operator of this name; `leafOp` stands for "none".
+constexpr Op opNamed(std::string_view name) {
+  for (std::size_t i = 0; i < burtorch::OpList::size; ++i)
+    if (burtorch::OpList::infos[i].name == name) return Op{static_cast<burtorch::Opcode>(i)};
+  return leafOp;
+}
+/// "relu"_op; the name of no operator does not compile.
+consteval Op operator""_op(const char* name, std::size_t length) {
+  const Op op = opNamed({name, length});
+  if (op == leafOp) throw "no operator of this name";
+  return op;
+}
+
+enum class Kind { leaf, unary, binary, constant, list, indexed, pair, block };
+constexpr Kind kindOf(Op op) {
+  switch (infoOf(op).arity) {
+    case burtorch::Arity::leaf: return Kind::leaf;
+    case burtorch::Arity::unary: return Kind::unary;
+    case burtorch::Arity::binary: return Kind::binary;
+    case burtorch::Arity::constant: return Kind::constant;
+    case burtorch::Arity::varying: return op == "crossEntropy"_op ? Kind::indexed : Kind::list;
+    case burtorch::Arity::pair: return Kind::pair;
+    // A product is a block of partial products on the tape; whoever calls it sees one number.
+    case burtorch::Arity::block: return op == "reduceMul"_op ? Kind::list : Kind::block;
+    default: throw std::logic_error("random graphs have no operator of this kind");
+  }
+}
+/// The operators of some kinds, in the order of the list.
+inline std::vector<Op> opsOf(std::initializer_list<Kind> kinds) {
+  std::vector<Op> ops;
+  for (std::size_t i = 0; i < burtorch::OpList::size; ++i)
+    for (const Op op = Op{static_cast<burtorch::Opcode>(i)}; const Kind kind : kinds)
+      if (kindOf(op) == kind) ops.push_back(op);
+  return ops;
+}
+/// Thrown where somebody who must know all operators has no case for this one.
+[[noreturn]] inline void refuseUnknown(std::string_view who, Op op) {
+  throw std::logic_error(std::string(who) + " has no case for the operator " + std::string(nameOf(op)));
 }
 
 /// How the call is spelled: x + y, add(x, y), x += y, addInplace(x, y), c + x, x - (-c), the helper with two results.
@@ -96,7 +103,7 @@ struct List {
 };
 
 struct Step {
-  Op op = Op::leaf;
+  Op op = leafOp;
   How how = How::plain;
   int x = -1, y = -1;  // y is also the bias
   double constant = 0;
@@ -106,8 +113,8 @@ struct Step {
   bool isBlock = false;        // a block of leaves, also if it has one only
 
   int resultCount() const {
-    if (op == Op::leaf) return static_cast<int>(leaves.size());
-    return static_cast<int>(op == Op::softmax ? xs.size() : 1);
+    if (op == leafOp) return static_cast<int>(leaves.size());
+    return static_cast<int>(op == "softmax"_op ? xs.size() : 1);
   }
   /// Calls visit(node) for every operand, to read it or to change it.
   template <class Self, class Visit> static void forEachOperand(Self& self, Visit visit) {
@@ -157,6 +164,9 @@ class Random {
     return static_cast<double>(static_cast<float>(low + (high - low) * unit));
   }
   template <class T, std::size_t n> T oneOf(const T (&items)[n]) { return items[below(static_cast<int>(n))]; }
+  template <class T> T oneOf(const std::vector<T>& items) {
+    return items[static_cast<std::size_t>(below(static_cast<int>(items.size())))];
+  }
 
  private:
   std::uint64_t state_;
@@ -179,7 +189,7 @@ inline std::string toText(const List& list) {
 }
 inline std::string toText(const Step& step) {
   std::string text(nameOf(step.op));
-  if (step.op == Op::leaf) {
+  if (step.op == leafOp) {
     if (step.isBlock || step.leaves.size() != 1) text = "leaves";
     for (const double x : step.leaves) text += " " + hex(x);
     return text;
@@ -192,7 +202,7 @@ inline std::string toText(const Step& step) {
   if (step.xs.size() > 0) text += " " + toText(step.xs);
   if (step.ys.size() > 0) text += " " + toText(step.ys);
   if (kind == Kind::indexed) text += " " + std::to_string(step.target);
-  if (step.op == Op::innerProductWithBias) text += " " + std::to_string(step.y);
+  if (step.op == "innerProductWithBias"_op) text += " " + std::to_string(step.y);
   return text;
 }
 inline std::string toText(const Program& program) {
@@ -251,7 +261,7 @@ class Parser {
     }
     const std::size_t dot = word.find('.');
     step.op = opNamed(word.substr(0, dot));
-    if (step.op == Op::leaf) refuse("an unknown operator");
+    if (step.op == leafOp) refuse("an unknown operator");
     if (dot != std::string::npos) step.how = howNamed(word.substr(dot + 1));
     const Kind kind = kindOf(step.op);
     if (kind == Kind::unary || kind == Kind::binary || kind == Kind::constant)
@@ -264,7 +274,7 @@ class Parser {
     if (kind == Kind::pair && step.ys.size() != step.xs.size()) refuse("lists of different lengths");
     if (kind == Kind::indexed) step.target = static_cast<std::size_t>(integer(next()));
     if (kind == Kind::indexed && step.target >= step.xs.size()) refuse("a target beyond the list");
-    if (step.op == Op::innerProductWithBias) step.y = node();
+    if (step.op == "innerProductWithBias"_op) step.y = node();
     return step;
   }
   How howNamed(const std::string& name) {

@@ -29,7 +29,7 @@ class Shrinker {
   bool shrinkStep(std::size_t i) {
     bool isSmaller = false;
     const Step& step = best_.steps[i];
-    if (step.op != Op::leaf) isSmaller |= accept([i](Program& p) { replaceByLeaves(p, i); });
+    if (step.op != leafOp) isSmaller |= accept([i](Program& p) { replaceByLeaves(p, i); });
     isSmaller |= accept([](Program& p) { removeUnused(p, allSteps); });
     if (i < best_.steps.size()) isSmaller |= accept([i](Program& p) { removeUnused(p, i); });
     for (std::size_t part = 2; i < best_.steps.size() && part <= 16; part *= 2)
@@ -63,7 +63,7 @@ class Shrinker {
   }
   /// Leaves out a part of a list: its beginning or its end. A softmax keeps its length: later steps name its results.
   static void shorten(Step& step, std::size_t part, bool isFront) {
-    if (step.xs.size() < 2 || step.op == Op::softmax) return;
+    if (step.xs.size() < 2 || step.op == "softmax"_op) return;
     const auto drop = static_cast<std::ptrdiff_t>(std::max<std::size_t>(1, step.xs.size() / part));
     for (List* list : {&step.xs, &step.ys}) {
       if (list->size() == 0) continue;
@@ -95,11 +95,11 @@ class Shrinker {
       for (std::size_t i = node; i < node + results; ++i) {
         const bool isKept = isUsed[i] || !isCandidate;
         isAnyUsed = isAnyUsed || isKept;
-        if (step.op == Op::leaf && isKept) leaves.push_back(step.leaves[i - node]);
+        if (step.op == leafOp && isKept) leaves.push_back(step.leaves[i - node]);
         renumbered[i] = next;
-        if (step.op != Op::leaf || isKept) ++next;
+        if (step.op != leafOp || isKept) ++next;
       }
-      if (!isAnyUsed && step.op != Op::leaf) next -= static_cast<int>(results);
+      if (!isAnyUsed && step.op != leafOp) next -= static_cast<int>(results);
       node += results;
       if (!isAnyUsed) continue;
       step.leaves = leaves;

@@ -78,6 +78,8 @@ def evaluate(lines):
             nodes.append(stack(rest[0]).dot(stack(rest[1])) + nodes[int(rest[2])])
         elif op == "softmax":
             nodes += list(torch.softmax(stack(rest[0]), 0))
+        elif hasattr(torch, op):  # a new operator of numbers that PyTorch calls by the same name
+            nodes.append(getattr(torch, op)(*(nodes[int(node)] for node in rest)))
         else:
             raise ValueError("no rule for: " + line)
     for root in roots:

@@ -20,10 +20,19 @@ namespace oracle {
 using Real = long double;
 using Reals = std::vector<Real>;
 
+/// Where random graphs may ask for an operator: where neither a kink nor strong cancellation is within rounding distance.
+struct Domain {
+  Real low = -std::numeric_limits<Real>::infinity(), high = std::numeric_limits<Real>::infinity();
+  Real kink = std::numeric_limits<Real>::quiet_NaN();
+  Real leastSlope = 0;  // a smaller one is a difference of larger terms
+};
 struct Unary {
   std::string_view name;
   Real (*value)(Real x);
   Real (*slope)(Real x);
+  Domain domain = {};
+  /// The sum of the absolute terms where a slope rule is a difference (1 - y^2 of tanh); nullptr: |slope|.
+  Real (*slopeTerms)(Real x) = nullptr;
 };
 /// Two numbers, or a number and a constant: then slopeY is not asked for.
 struct Binary {
@@ -60,30 +69,67 @@ inline Real normalDensity(Real x) { return std::exp(-x * x / 2) / std::sqrt(2 * 
 inline Real normalBelow(Real x) { return std::erfc(-x / std::sqrt(Real{2})) / 2; }
 
 inline const Unary unaries[] = {
-    {"relu", [](Real x) { return std::fmax(x, Real{0}); }, [](Real x) { return x > 0 ? Real{1} : Real{0}; }},
-    {"tanh", [](Real x) { return std::tanh(x); }, [](Real x) { return 1 / (std::cosh(x) * std::cosh(x)); }},
-    {"exp", [](Real x) { return std::exp(x); }, [](Real x) { return std::exp(x); }},
-    {"negativeLog", [](Real x) { return -std::log(x); }, [](Real x) { return -1 / x; }},
-    {"sigmoid", logistic, [](Real x) { return 1 / (std::exp(x) + 2 + std::exp(-x)); }},
+    {"relu",
+     [](Real x) { return std::fmax(x, Real{0}); },
+     [](Real x) { return x > 0 ? Real{1} : Real{0}; },
+     {.kink = 0}},
+    {"tanh",
+     [](Real x) { return std::tanh(x); },
+     [](Real x) { return 1 / (std::cosh(x) * std::cosh(x)); },
+     {.low = -1.5L, .high = 1.5L},
+     [](Real x) { return 1 + std::tanh(x) * std::tanh(x); }},
+    {"exp", [](Real x) { return std::exp(x); }, [](Real x) { return std::exp(x); }, {.low = -2, .high = 3}},
+    {"negativeLog", [](Real x) { return -std::log(x); }, [](Real x) { return -1 / x; }, {.low = 0.1L}},
+    {"sigmoid",
+     logistic,
+     [](Real x) { return 1 / (std::exp(x) + 2 + std::exp(-x)); },
+     {.low = -3, .high = 4},
+     logistic},
     {"inv", [](Real x) { return 1 / x; }, [](Real x) { return -1 / (x * x); }},
     {"sqr", [](Real x) { return x * x; }, [](Real x) { return 2 * x; }},
     {"pow3", [](Real x) { return x * x * x; }, [](Real x) { return 3 * x * x; }},
-    {"logarithm", [](Real x) { return std::log(x); }, [](Real x) { return 1 / x; }},
-    {"sqrt", [](Real x) { return std::sqrt(x); }, [](Real x) { return 1 / (2 * std::sqrt(x)); }},
-    {"invSqrt", [](Real x) { return 1 / std::sqrt(x); }, [](Real x) { return -1 / (2 * x * std::sqrt(x)); }},
+    {"logarithm", [](Real x) { return std::log(x); }, [](Real x) { return 1 / x; }, {.low = 0.1L}},
+    {"sqrt",
+     [](Real x) { return std::sqrt(x); },
+     [](Real x) { return 1 / (2 * std::sqrt(x)); },
+     {.low = 0.1L}},
+    {"invSqrt",
+     [](Real x) { return 1 / std::sqrt(x); },
+     [](Real x) { return -1 / (2 * x * std::sqrt(x)); },
+     {.low = 0.1L}},
     {"neg", [](Real x) { return -x; }, [](Real) { return Real{-1}; }},
-    {"sin", [](Real x) { return std::sin(x); }, [](Real x) { return std::cos(x); }},
-    {"cos", [](Real x) { return std::cos(x); }, [](Real x) { return -std::sin(x); }},
-    {"abs", [](Real x) { return std::fabs(x); },
-     [](Real x) { return x == 0 ? Real{0} : std::copysign(Real{1}, x); }},
+    {"sin",
+     [](Real x) { return std::sin(x); },
+     [](Real x) { return std::cos(x); },
+     {.low = -4, .high = 4, .leastSlope = 0.3L}},
+    {"cos",
+     [](Real x) { return std::cos(x); },
+     [](Real x) { return -std::sin(x); },
+     {.low = -4, .high = 4, .leastSlope = 0.3L}},
+    {"abs",
+     [](Real x) { return std::fabs(x); },
+     [](Real x) { return x == 0 ? Real{0} : std::copysign(Real{1}, x); },
+     {.kink = 0}},
     // log(1 + e^x) = x + log(1 + e^-x)
-    {"softplus", [](Real x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); },
-     logistic},
-    {"erf", [](Real x) { return std::erf(x); }, [](Real x) { return 2 / std::sqrt(pi) * std::exp(-x * x); }},
-    {"gelu", [](Real x) { return x * normalBelow(x); },
-     [](Real x) { return normalBelow(x) + x * normalDensity(x); }},
-    {"log1p", [](Real x) { return std::log1p(x); }, [](Real x) { return 1 / (1 + x); }},
-    {"expm1", [](Real x) { return std::expm1(x); }, [](Real x) { return std::exp(x); }},
+    {"softplus",
+     [](Real x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); },
+     logistic,
+     {.low = -3, .high = 4}},
+    {"erf",
+     [](Real x) { return std::erf(x); },
+     [](Real x) { return 2 / std::sqrt(pi) * std::exp(-x * x); },
+     {.low = -1.5L, .high = 1.5L}},
+    {"gelu",
+     [](Real x) { return x * normalBelow(x); },
+     [](Real x) { return normalBelow(x) + x * normalDensity(x); },
+     {.low = -4, .high = 4, .leastSlope = 0.3L},
+     [](Real x) { return normalBelow(x) + std::fabs(x) * normalDensity(x); }},
+    {"log1p", [](Real x) { return std::log1p(x); }, [](Real x) { return 1 / (1 + x); }, {.low = -0.8L}},
+    {"expm1",
+     [](Real x) { return std::expm1(x); },
+     [](Real x) { return std::exp(x); },
+     {.low = -2, .high = 3},
+     [](Real x) { return 1 + std::fabs(std::expm1(x)); }},
 };
 
 inline Real shareOf(bool isChosen, bool isTie) { return isTie ? Real{0.5} : isChosen ? Real{1} : Real{0}; }
