@@ -18,6 +18,10 @@ namespace burtorch {
 struct UnaryOp {
   static constexpr Arity arity = Arity::unary;
 };
+/// One whose value is a function of the C library: packs take it lane by lane.
+struct LibraryOp : UnaryOp {
+  static constexpr bool isLaneByLane = true;
+};
 /// One number and a constant, which is not a node: `x * 3.0`.
 struct ConstantOp {
   static constexpr Arity arity = Arity::constant;
@@ -90,7 +94,7 @@ struct Log : UnaryOp {
   template <class T> static constexpr T slope(T g, T x, Unread) { return g / x; }
 };
 
-struct Sqrt : UnaryOp {
+struct Sqrt : LibraryOp {
   static constexpr std::string_view name = "sqrt", opcode = "eSqrt", formula = "sqrt(x)";
   template <class T> static constexpr T value(T x) { return sqrt(x); }
   template <class T> static constexpr T slope(T g, Unread, T y) { return g / (y + y); }
@@ -108,19 +112,19 @@ struct Neg : UnaryOp {
   template <class T> static constexpr T slope(T g, Unread, Unread) { return -g; }
 };
 
-struct Sin : UnaryOp {
+struct Sin : LibraryOp {
   static constexpr std::string_view name = "sin", opcode = "eSin", formula = "sin(x)";
   template <class T> static constexpr T value(T x) { return sin(x); }
   template <class T> static constexpr T slope(T g, T x, Unread) { return g * cos(x); }
 };
 
-struct Cos : UnaryOp {
+struct Cos : LibraryOp {
   static constexpr std::string_view name = "cos", opcode = "eCos", formula = "cos(x)";
   template <class T> static constexpr T value(T x) { return cos(x); }
   template <class T> static constexpr T slope(T g, T x, Unread) { return g * -sin(x); }
 };
 
-struct Abs : UnaryOp {
+struct Abs : LibraryOp {
   static constexpr std::string_view name = "abs", opcode = "eAbs", formula = "abs(x)";
   template <class T> static constexpr T value(T x) { return abs(x); }
   template <class T> static constexpr T slope(T g, T x, Unread) {
@@ -137,7 +141,7 @@ struct Softplus : UnaryOp {
   template <class T> static constexpr T slope(T g, T x, Unread) { return g * Sigmoid::value(x); }
 };
 
-struct Erf : UnaryOp {
+struct Erf : LibraryOp {
   static constexpr std::string_view name = "erf", opcode = "eErf", formula = "erf(x)";
   template <class T> static constexpr T value(T x) { return erf(x); }
   template <class T> static constexpr T slope(T g, T x, Unread) {
@@ -159,13 +163,13 @@ struct Gelu : UnaryOp {
   }
 };
 
-struct Log1p : UnaryOp {
+struct Log1p : LibraryOp {
   static constexpr std::string_view name = "log1p", opcode = "eLog1p", formula = "log(1 + x)";
   template <class T> static constexpr T value(T x) { return log1p(x); }
   template <class T> static constexpr T slope(T g, T x, Unread) { return g / (x + T{1}); }
 };
 
-struct Expm1 : UnaryOp {
+struct Expm1 : LibraryOp {
   static constexpr std::string_view name = "expm1", opcode = "eExpm1", formula = "exp(x) - 1";
   template <class T> static constexpr T value(T x) { return expm1(x); }
   template <class T> static constexpr T slope(T g, Unread, T y) { return g * (y + T{1}); }

@@ -132,27 +132,7 @@ BURTORCH_INLINE Pack<T, n> forEachVector(const Pack<T, n>& x, Function function)
 }
 
 // What the rules of the operators call. Found before the functions of the same names for all numbers: more special.
-template <class T, std::size_t n> Pack<T, n> abs(const Pack<T, n>& x) {
-  return forEachLane(x, [](T lane) { return std::abs(lane); });
-}
-template <class T, std::size_t n> Pack<T, n> cos(const Pack<T, n>& x) {
-  return forEachLane(x, [](T lane) { return std::cos(lane); });
-}
-template <class T, std::size_t n> Pack<T, n> erf(const Pack<T, n>& x) {
-  return forEachLane(x, [](T lane) { return std::erf(lane); });
-}
-template <class T, std::size_t n> Pack<T, n> expm1(const Pack<T, n>& x) {
-  return forEachLane(x, [](T lane) { return std::expm1(lane); });
-}
-template <class T, std::size_t n> Pack<T, n> log1p(const Pack<T, n>& x) {
-  return forEachLane(x, [](T lane) { return std::log1p(lane); });
-}
-template <class T, std::size_t n> Pack<T, n> sin(const Pack<T, n>& x) {
-  return forEachLane(x, [](T lane) { return std::sin(lane); });
-}
-template <class T, std::size_t n> Pack<T, n> sqrt(const Pack<T, n>& x) {
-  return forEachLane(x, [](T lane) { return std::sqrt(lane); });
-}
+// Functions that are not here are operators that are taken lane by lane (LibraryOp).
 template <class T, std::size_t n> BURTORCH_INLINE Pack<T, n> exp(const Pack<T, n>& x) {
   return forEachVector(x, [](auto lanes) { return vectors::exp(lanes); });
 }
@@ -178,7 +158,12 @@ template <class T, std::size_t n> struct ScalarTraits<Pack<T, n>> {
 
 template <class T, std::size_t n> struct Mode<Pack<T, n>> {
   using Scalar = Pack<T, n>;
-  template <class Op> BURTORCH_INLINE static Scalar unary(Scalar x) { return Op::value(x); }
+  template <class Op> BURTORCH_INLINE static Scalar unary(Scalar x) {
+    if constexpr (requires { Op::isLaneByLane; })
+      return forEachLane(x, [](T lane) { return Op::value(lane); });
+    else
+      return Op::value(x);
+  }
   template <class Op> BURTORCH_INLINE static Scalar binary(Scalar x, Scalar y) { return Op::value(x, y); }
   template <class Op> BURTORCH_INLINE static Scalar withConstant(Scalar x, T c) { return Op::value(x, c); }
 };
