@@ -130,6 +130,7 @@ inline const Unary unaries[] = {
      [](Real x) { return std::exp(x); },
      {.low = -2, .high = 3},
      [](Real x) { return 1 + std::fabs(std::expm1(x)); }},
+    {"atan", [](Real x) { return std::atan(x); }, [](Real x) { return 1 / (1 + x * x); }},
 };
 
 inline Real shareOf(bool isChosen, bool isTie) { return isTie ? Real{0.5} : isChosen ? Real{1} : Real{0}; }

@@ -30,8 +30,8 @@ struct ConstantOp {
 namespace ops {
 
 // Here `exp(x)` means std::exp for plain numbers and, found by its argument, ours for all others.
-using std::abs, std::cos, std::erf, std::exp, std::expm1, std::log, std::log1p, std::pow, std::sin, std::sqrt,
-    std::tanh;
+using std::abs, std::atan, std::cos, std::erf, std::exp, std::expm1, std::log, std::log1p, std::pow, std::sin,
+    std::sqrt, std::tanh;
 
 struct Relu : UnaryOp {
   static constexpr std::string_view name = "relu", opcode = "eRelu", formula = "max(0, x)";
@@ -175,6 +175,12 @@ struct Expm1 : LibraryOp {
   template <class T> static constexpr T slope(T g, Unread, T y) { return g * (y + T{1}); }
 };
 
+struct Atan : LibraryOp {
+  static constexpr std::string_view name = "atan", opcode = "eAtan", formula = "atan(x)";
+  template <class T> static constexpr T value(T x) { return atan(x); }
+  template <class T> static constexpr T slope(T g, T x, Unread) { return g / (x * x + T{1}); }
+};
+
 struct LeakyRelu : ConstantOp {
   static constexpr std::string_view name = "leakyRelu", opcode = "eLeakyRelu", formula = "x > 0 ? x : c x";
   template <class T, class C> static constexpr T value(T x, C c) { return select(x > T{0}, x, x * c); }
@@ -222,6 +228,7 @@ template <Number X> BURTORCH_INLINE constexpr X erf(X x) { return apply<ops::Erf
 template <Number X> BURTORCH_INLINE constexpr X gelu(X x) { return apply<ops::Gelu>(x); }
 template <Number X> BURTORCH_INLINE constexpr X log1p(X x) { return apply<ops::Log1p>(x); }
 template <Number X> BURTORCH_INLINE constexpr X expm1(X x) { return apply<ops::Expm1>(x); }
+template <Number X> BURTORCH_INLINE constexpr X atan(X x) { return apply<ops::Atan>(x); }
 template <Number X> BURTORCH_INLINE constexpr X leakyRelu(X x, double slope = 0.01) {
   return applyConstant<ops::LeakyRelu>(x, slope);
 }
