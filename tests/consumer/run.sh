@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the stranger's project in an empty folder, by one way to get the library, and checks what it prints.
 set -euo pipefail
-usage="usage: run.sh find_package|add_subdirectory|fetch_content|pkg_config|amalgamated SOURCE_DIR COMPILER"
+usage="usage: run.sh find_package|add_subdirectory|fetch_content|pkg_config|amalgamated|compiled|compiled_package
+       SOURCE_DIR COMPILER"
 [ $# -eq 3 ] || { echo "$usage" >&2; exit 2; }
 way=$1 source=$(cd "$2" && pwd) compiler=$3
 here=$source/tests/consumer
@@ -23,12 +24,25 @@ compile() {
   "$compiler" -Wall -Wextra -Werror "$@" "$here/main.cpp" "$work/second.cpp" -o "$work/stranger"
 }
 
+# The same with the compiled target.
+target=burtorch
+case $way in
+  compiled) way=add_subdirectory target=compiled ;;
+  compiled_package) way=find_package target=compiled ;;
+esac
+
 case $way in
   find_package | add_subdirectory | fetch_content)
     [ "$way" != find_package ] || install_library
-    cmake -S "$here" -B "$work" -DCMAKE_CXX_COMPILER="$compiler" -DWAY="$way" \
+    cmake -S "$here" -B "$work" -DCMAKE_CXX_COMPILER="$compiler" -DWAY="$way" -DTARGET="$target" \
       -DBURTORCH_SOURCE="$source" -DCMAKE_PREFIX_PATH="$work/prefix"
     cmake --build "$work"
+    # The sweep comes from the library, not from the stranger's own file.
+    own=$(nm -C "$work"/CMakeFiles/stranger.dir/main.cpp.o | grep -c ' [TWtw] .*::runFast' || true)
+    if [ "$own" -ne "$([ "$target" = compiled ] && echo 0 || echo 1)" ]; then
+      echo "with burtorch::$target main.cpp compiles $own sweeps of its own" >&2
+      exit 1
+    fi
     if grep -E '^(GTest_DIR|BURTORCH_BUILD_[A-Z]+:BOOL=ON)' "$work/CMakeCache.txt"; then
       echo "the library's tests, benches or examples were configured for a consumer" >&2
       exit 1

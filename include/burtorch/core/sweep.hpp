@@ -201,77 +201,8 @@ template <class T, Config C> class Sweep {
  private:
   /// Answers where a NaN came out of a zero, or nullptr if all is done.
   [[gnu::noinline]] static const Instruction* runFast(const Tape<T, C>& tape, std::size_t root, Index last,
-                                                      T g) {
-    // Three pointers, not a Frame: they must stay in registers across the calls below.
-    const T* const values = tape.frame().values;
-    T* const gradients = tape.frame().gradients;
-    const Index* const words = tape.frame().words;
-    const Instruction* const stop = tape.code() + tape.leadingLeaves();
-    const Instruction* code = tape.code() + root + 1;
-    enum class Step { next, done, nanFromZero } step;
-    // The gradient of the node at hand, g, is carried in a register: most nodes feed the very next one down, and a
-    // number that goes through memory is back only some nine cycles later. A tape begins with a leaf or a layer, so
-    // only these have to look whether the walk has arrived.
-    do {
-      const Instruction here = *--code;
-      step = Step::next;
-      const auto visit = [&]<class Op>() __attribute__((always_inline)) {
-        if constexpr (isScalarOp<Op>) {
-          const Index below = last - 1;
-          T next = gradients[below];
-          const Slopes<Op, T> slopes(values, words, here, last, g);
-          if (slopes.hasNan() && Traits::isZero(g)) [[unlikely]] {
-            step = Step::nanFromZero;
-            return;
-          }
-          const T x = gradients[here.a()] + slopes.x;
-          gradients[here.a()] = x;
-          if constexpr (slopes.isPair) {
-            const T y = gradients[here.b()] + slopes.y;
-            gradients[here.b()] = y;
-            if (here.b() == below)
-              next = y;
-            else if (here.a() == below)
-              next = x;
-          } else if (here.a() == below) {
-            next = x;
-          }
-          last = below;
-          g = next;
-        } else if constexpr (Op::arity == Arity::leaf) {
-          if (code < stop) {
-            step = Step::done;
-            return;
-          }
-          last -= here.b();
-          g = gradients[last];
-        } else {
-          if (!pull<Op, T>({values, gradients, words}, here, last, false)) [[unlikely]]
-            step = Step::nanFromZero;
-          last -= infoOf<Op>().writesMany() ? here.b() : 1;
-          g = gradients[last];
-        }
-      };
-      if (!OpList::visitAt(here.op(), visit)) {
-        const UserOp<T>& op = *tape.userOp(here.op());
-        if (!op.pull(tape.frame(), here, last, false))
-          step = Step::nanFromZero;
-        else if (code <= stop)  // a layer that reads only parameters may be the first instruction of all
-          step = Step::done;
-        last -= op.info.writesMany() ? here.b() : 1;
-        if (step == Step::next) g = gradients[last];
-      }
-    } while (step == Step::next);
-    return step == Step::done ? nullptr : code;
-  }
-
-  [[gnu::noinline]] void clearSwept() {
-    T* gradients = tape_.frame().gradients;
-    walk(tape_.at(tape_.sweptCode() - 1), [&](Instruction, const OpInfo& info, Index first, Index last) {
-      if (info.arity == Arity::leaf) return;
-      for (Index node = first; node <= last; ++node) gradients[node] = T{0};
-    });
-  }
+                                                      T g);
+  [[gnu::noinline]] void clearSwept();
 
   /// Continues a sweep with exact knowledge of what was reached, written into the sign of the zeros: -0 is "never".
   template <class ForEachRoot>
@@ -292,12 +223,7 @@ template <class T, Config C> class Sweep {
   }
 
   using Pull = bool (*)(Frame<T>, Instruction, Index, bool);
-  Pull pullFunction(Opcode op) const {
-    static constexpr auto table = []<class... Ops>(TypeList<Ops...>) {
-      return std::array<Pull, sizeof...(Ops)>{&pull<Ops, T>...};
-    }(OpList{});
-    return op < firstUserOpcode ? table[op] : tape_.userOp(op)->pull;
-  }
+  Pull pullFunction(Opcode op) const { return op < firstUserOpcode ? pulls[op] : tape_.userOp(op)->pull; }
 
   /// Calls `visit(instruction, info, first, last[, k])` for every instruction from `from` down to the leading leaves.
   template <class Visit> void walk(Position from, Visit visit) {
@@ -314,7 +240,93 @@ template <class T, Config C> class Sweep {
     }
   }
 
+  static const std::array<Pull, OpList::size> pulls;
   Tape<T, C>& tape_;
 };
+
+// Out of the class: functions in it are inline, and compilers do not leave those to another file.
+template <class T, Config C>
+const std::array<typename Sweep<T, C>::Pull, OpList::size> Sweep<T, C>::pulls =
+    []<class... Ops>(TypeList<Ops...>) {
+      return std::array<Pull, sizeof...(Ops)>{&pull<Ops, T>...};
+    }(OpList{});
+
+template <class T, Config C>
+const Instruction* Sweep<T, C>::runFast(const Tape<T, C>& tape, std::size_t root, Index last, T g) {
+  // Three pointers, not a Frame: they must stay in registers across the calls below.
+  const T* const values = tape.frame().values;
+  T* const gradients = tape.frame().gradients;
+  const Index* const words = tape.frame().words;
+  const Instruction* const stop = tape.code() + tape.leadingLeaves();
+  const Instruction* code = tape.code() + root + 1;
+  enum class Step { next, done, nanFromZero } step;
+  // The gradient of the node at hand, g, is carried in a register: most nodes feed the very next one down, and a
+  // number that goes through memory is back only some nine cycles later. A tape begins with a leaf or a layer, so
+  // only these have to look whether the walk has arrived.
+  do {
+    const Instruction here = *--code;
+    step = Step::next;
+    const auto visit = [&]<class Op>() __attribute__((always_inline)) {
+      if constexpr (isScalarOp<Op>) {
+        const Index below = last - 1;
+        T next = gradients[below];
+        const Slopes<Op, T> slopes(values, words, here, last, g);
+        if (slopes.hasNan() && Traits::isZero(g)) [[unlikely]] {
+          step = Step::nanFromZero;
+          return;
+        }
+        const T x = gradients[here.a()] + slopes.x;
+        gradients[here.a()] = x;
+        if constexpr (slopes.isPair) {
+          const T y = gradients[here.b()] + slopes.y;
+          gradients[here.b()] = y;
+          if (here.b() == below)
+            next = y;
+          else if (here.a() == below)
+            next = x;
+        } else if (here.a() == below) {
+          next = x;
+        }
+        last = below;
+        g = next;
+      } else if constexpr (Op::arity == Arity::leaf) {
+        if (code < stop) {
+          step = Step::done;
+          return;
+        }
+        last -= here.b();
+        g = gradients[last];
+      } else {
+        if (!pull<Op, T>({values, gradients, words}, here, last, false)) [[unlikely]]
+          step = Step::nanFromZero;
+        last -= infoOf<Op>().writesMany() ? here.b() : 1;
+        g = gradients[last];
+      }
+    };
+    if (!OpList::visitAt(here.op(), visit)) {
+      const UserOp<T>& op = *tape.userOp(here.op());
+      if (!op.pull(tape.frame(), here, last, false))
+        step = Step::nanFromZero;
+      else if (code <= stop)  // a layer that reads only parameters may be the first instruction of all
+        step = Step::done;
+      last -= op.info.writesMany() ? here.b() : 1;
+      if (step == Step::next) g = gradients[last];
+    }
+  } while (step == Step::next);
+  return step == Step::done ? nullptr : code;
+}
+
+template <class T, Config C> void Sweep<T, C>::clearSwept() {
+  T* gradients = tape_.frame().gradients;
+  walk(tape_.at(tape_.sweptCode() - 1), [&](Instruction, const OpInfo& info, Index first, Index last) {
+    if (info.arity == Arity::leaf) return;
+    for (Index node = first; node <= last; ++node) gradients[node] = T{0};
+  });
+}
+
+#ifdef BURTORCH_COMPILED  // by the target burtorch::compiled, which holds them (src/instances.cpp)
+extern template class Sweep<double, defaultConfig>;
+extern template class Sweep<float, defaultConfig>;
+#endif
 
 }  // namespace burtorch
