@@ -12,6 +12,20 @@
 #include "harness.hpp"
 #include "peers.hpp"
 
+// ./bench builds only what is asked for: a program has the experiments that are linked into it, the others are null.
+namespace bench {
+[[gnu::weak]] std::vector<Row> tiny(const Options&);
+[[gnu::weak]] std::vector<Row> small(const Options&);
+[[gnu::weak]] std::vector<Row> scale(const Options&);
+[[gnu::weak]] std::vector<Row> memory(const Options&);
+[[gnu::weak]] std::vector<Row> energy(const Options&);
+[[gnu::weak]] std::vector<Row> moons(const Options&);
+[[gnu::weak]] std::vector<Row> compile(const Options&);
+[[gnu::weak]] std::vector<Row> gpt(const Options&);
+[[gnu::weak]] std::vector<Row> mlp(const Options&);
+[[gnu::weak]] std::vector<Row> saveload(const Options&);
+}  // namespace bench
+
 namespace {
 
 const std::map<std::string, std::vector<bench::Row> (*)(const bench::Options&)> experiments{
@@ -90,7 +104,11 @@ bench::Options parse(int argc, char** argv) {
   if (options.isQuick && !hasRepeats) options.repeats = 15;
   if (options.repeats < bench::fewestRepeats)
     complain("--repeats takes at least 9: fewer say nothing about noise");
-  if (experiments.find(options.experiment) == experiments.end()) {
+  const auto found = experiments.find(options.experiment);
+  if (found != experiments.end() && found->second == nullptr)
+    complain("the experiment '" + options.experiment +
+             "' is in another program; ./bench starts the right one");
+  if (found == experiments.end()) {
     std::string known;
     for (const auto& [name, run] : experiments) known += " " + name;
     complain(options.experiment.empty()
