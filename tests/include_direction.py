@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""The folder tree is the architecture: includes under include/burtorch point one way.
+"""The folder tree is the architecture: includes under include/burtorch follow the table FOLDERS.
 
-A folder may include itself and the folders before it in FOLDERS; core may include only itself and the
-standard library. Every header has `#pragma once` and opens with a comment. Headers and core stay short.
+A folder may include itself and the folders that its line names; core may include only itself and the standard
+library. Every header has `#pragma once` and opens with a comment. Headers and core stay short. CONTRIBUTING.md
+shows the table.
 
 usage: include_direction.py [SOURCE_DIR]    check a source tree (default: the one this file is in)
+       include_direction.py --map           print the table as CONTRIBUTING.md must show it
        include_direction.py --self-test     check that breaches planted in a temporary tree are found
 Prints each breach as file:line: sentence, then the line budget. Exit code: 0 clean, 1 breach, 2 wrong usage.
 """
@@ -13,7 +15,20 @@ import re
 import sys
 import tempfile
 
-FOLDERS = ["core", "graph", "view", "nn", "model", "oracle", "train", "data", "io", "viz", "debug"]
+# folder: (what it holds, the folders it may include). It may name only folders above it, so there are no circles.
+FOLDERS = {
+    "core": ("the engine: operators, kernels, tape, value, backward, dual numbers, gradient check", ()),
+    "graph": ("compile-time graphs", ("core",)),
+    "view": ("a matrix over a range", ("core",)),
+    "nn": ("layers and losses, one per file", ("core", "view")),
+    "model": ("composition of layers; no derivative is written here", ("core", "nn")),
+    "oracle": ("what an optimiser may ask of a function", ("core", "nn")),
+    "train": ("optimisers, the training loop", ("core",)),
+    "data": ("tokenizer, text, batches", ("core",)),
+    "io": ("files: may fail, says why", ("core", "data", "nn", "train")),
+    "viz": ("generated text (DOT, scripts, SVG): runs nothing", ("core", "graph", "view", "data", "io")),
+    "debug": ("plots in a window while a program runs: the only folder that starts something", ("core", "io")),
+}
 HEADER_LINES = 350
 CORE_LINES = 4600
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -21,6 +36,14 @@ INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 IO_HEADERS = {"iostream", "fstream", "print"}
 # Address space comes from the system; where it has none, this header does without.
 SYSTEM_HEADERS = {"reserve.hpp": {"sys/mman.h", "sys/resource.h"}}
+
+
+def folder_map():
+    """The table as CONTRIBUTING.md shows it."""
+    lines = ["| folder | holds | may include |", "|---|---|---|"]
+    for folder, (what, allowed) in FOLDERS.items():
+        lines.append(f"| `{folder}/` | {what} | {' '.join(allowed) or 'only the standard library'} |")
+    return "\n".join(lines) + "\n"
 
 
 def target_of(quote, name, header, include):
@@ -60,8 +83,9 @@ def breach_of_include(quote, name, header, root):
     wanted = folder_of(target, root)
     if wanted == "":
         return f"{folder} must not include {target.relative_to(include)}, which includes everything"
-    if wanted not in FOLDERS or FOLDERS.index(wanted) > FOLDERS.index(folder):
-        return f"{folder} must not include {wanted}: it comes later in the order {', '.join(FOLDERS)}"
+    allowed = FOLDERS[folder][1]
+    if wanted != folder and wanted not in allowed:
+        return f"{folder} must not include {wanted}, only {', '.join(allowed) or 'itself'}"
     return None
 
 
@@ -70,7 +94,7 @@ def breaches_of_header(header, root):
     lines = header.read_text(encoding="utf-8").splitlines()
     folder = folder_of(header, root)
     if folder and folder not in FOLDERS:
-        yield 1, f"folder {folder} has no place in the order {', '.join(FOLDERS)}"
+        yield 1, f"folder {folder} has no line in the table of {pathlib.Path(__file__).name}"
         return
     if "#pragma once" not in lines:
         yield 1, "the header has no #pragma once"
@@ -97,6 +121,12 @@ def check(source):
         for header in headers
         for number, sentence in breaches_of_header(header, root)
     ]
+    for place, (folder, (_, allowed)) in enumerate(FOLDERS.items()):
+        breaches += [f"tests/include_direction.py:1: {folder} names {other}, which is not above it"
+                     for other in allowed if other not in list(FOLDERS)[:place]]
+    contributing = source / "CONTRIBUTING.md"
+    if not contributing.is_file() or folder_map() not in contributing.read_text(encoding="utf-8"):
+        breaches.append("CONTRIBUTING.md:1: the table of folders is out of date; include_direction.py --map prints it")
     size = {header: len(header.read_text(encoding="utf-8").splitlines()) for header in headers}
     core = sum(lines for header, lines in size.items() if folder_of(header, root) == "core")
     longest = max(headers, key=size.get)
@@ -118,6 +148,9 @@ def self_test():
         "burtorch/core/check.hpp": good + "#include <cstddef>\n",
         tape: good + '#include <span>\n#include "burtorch/core/check.hpp"\n#include "check.hpp"\n',
         linear: good + f"#include <{tape}>\n#include <sys/mman.h>\n",
+        "burtorch/io/file.hpp": good,
+        "burtorch/graph/plan.hpp": good,
+        "../CONTRIBUTING.md": "# Contributing\n" + folder_map() + "more\n",
     }
     # One planted breach each: the changed file, its text, and what must be reported.
     planted = [
@@ -132,7 +165,10 @@ def self_test():
         (linear, "#pragma once\nint x;\n", "linear.hpp:1: the header does not open"),
         (linear, "// One idea.\n", "linear.hpp:1: the header has no #pragma once"),
         (linear, good + "\n" * HEADER_LINES, "linear.hpp:352: the header has 352 lines"),
-        ("burtorch/misc/x.hpp", good, "x.hpp:1: folder misc has no place"),
+        (linear, good + '#include "burtorch/io/file.hpp"\n', "linear.hpp:3: nn must not include io, only core, view"),
+        ("burtorch/io/file.hpp", good + '#include "burtorch/graph/plan.hpp"\n', "file.hpp:3: io must not include graph"),
+        ("burtorch/misc/x.hpp", good, "x.hpp:1: folder misc has no line"),
+        ("../CONTRIBUTING.md", folder_map().replace("| `nn/` |", "| `layers/` |"), "CONTRIBUTING.md:1: the table"),
     ]
     long_core = {f"burtorch/core/long{i}.hpp": good + "\n" * 340 for i in range(CORE_LINES // 340 + 1)}
     cases = [({}, None), *(({name: text}, expected) for name, text, expected in planted)]
@@ -157,10 +193,13 @@ def main(arguments):
     if arguments in (["-h"], ["--help"]):
         print(__doc__.strip())
         return 0
+    if arguments == ["--map"]:
+        print(folder_map(), end="")
+        return 0
     if arguments == ["--self-test"]:
         return self_test()
     if len(arguments) > 1 or arguments and arguments[0].startswith("-"):
-        print("include_direction.py: expected one source folder or --self-test; see --help", file=sys.stderr)
+        print("include_direction.py: expected one source folder, --map or --self-test; see --help", file=sys.stderr)
         return 2
     source = pathlib.Path(arguments[0]) if arguments else pathlib.Path(__file__).parent.parent
     breaches, report = check(source)
