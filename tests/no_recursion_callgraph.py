@@ -2,7 +2,7 @@
 """No function of namespace burtorch can reach itself by calls.
 
 g++ -fcallgraph-info writes who calls whom for everything that tests/no_exceptions.cpp instantiates; at -O0 no call is
-inlined away. Calls through pointers are not in the graph: clang-tidy and the deep chains look at those.
+inlined away. Calls through pointers are not in the graph; the deep chains, which run with a small stack, look at those.
 usage: no_recursion_callgraph.py <source folder> <g++> | --self-test <g++>
 """
 import pathlib

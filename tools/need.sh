@@ -1,15 +1,18 @@
 # Shared by ./run, ./test and ./bench, which source it: installs what is missing, keeps builds quiet.
 # Everything here talks on stderr, because stdout belongs to the program that is run.
 
-# have NAME: is there such a command, or, for a name that ends in .h, such a header?
+# have NAME: is there such a command, or, for a name that ends in .h, such a header, in .py, such a module of Python, or,
+# for a path, such a file?
 have() {
   case $1 in
+    /*) [ -e "$1" ] ;;
+    *.py) python3 -c "import ${1%.py}" >/dev/null 2>&1 ;;
     *.h) echo "#include <$1>" | g++ -E -x c++ - >/dev/null 2>&1 ;;
     *) command -v "$1" >/dev/null 2>&1 ;;
   esac
 }
 
-# need NAME:PACKAGE...: each NAME is a command or a header, PACKAGE the Debian package that holds it.
+# need NAME:PACKAGE...: each NAME is what `have` understands, PACKAGE the Debian package that holds it.
 # Installs what is missing as root or by sudo without a prompt; otherwise prints the command and exits with 3.
 need() {
   local pair packages="" sudo=""

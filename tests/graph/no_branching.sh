@@ -1,9 +1,12 @@
 #!/bin/sh
 # What a compile-time graph cannot do does not compile, and the compiler's output says in a sentence what to do instead.
-# usage: no_branching.sh <source folder> <compiler>
+# usage: no_branching.sh <source folder> <compiler> [PART OF]    every OF-th snippet, beginning with snippet PART
 set -eu
 root=$1
 compiler=$2
+part=${3:-1}
+of=${4:-1}
+snippets=0
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 failures=0
@@ -23,8 +26,15 @@ write() {
   } >"$folder/snippet.cpp"
 }
 
+# isMine: whether the next snippet belongs to this part.
+isMine() {
+  snippets=$((snippets + 1))
+  [ $(((snippets - part) % of)) -eq 0 ]
+}
+
 # refuses <name> <sentence>: the snippet on the standard input does not compile, and the output has the sentence.
 refuses() {
+  isMine || return 0
   write
   if compiles "$folder/snippet.cpp"; then
     echo "$1: compiles"
@@ -38,6 +48,7 @@ refuses() {
 
 # accepts <name>: the snippet compiles, without any warning.
 accepts() {
+  isMine || return 0
   write
   if ! compiles "$folder/snippet.cpp" -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror; then
     echo "$1: does not compile"
@@ -209,4 +220,5 @@ double use(double a) { return f.value(a); }
 END
 
 [ "$failures" -eq 0 ] || echo "$failures failed"
+[ "$snippets" -ge "$of" ] || { echo "$snippets snippets are fewer than the $of parts"; exit 1; }
 [ "$failures" -eq 0 ]
