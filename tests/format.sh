@@ -15,7 +15,7 @@ if [ -z "$tool" ]; then
 fi
 
 folders=()
-for folder in include tests benchmarks examples apps; do
+for folder in include src tests benchmarks examples apps; do
   [ ! -d "$folder" ] || folders+=("$folder")
 done
 # The listing is the paper's text, letter by letter.

@@ -13,6 +13,6 @@ for line in 'platform.system()' 'filesystem(x)' 'row.system == "limit"'; do
   ! echo "$line" | grep -qE "$calls" || { echo "no_shell.sh objects to: $line"; exit 1; }
 done
 
-found=$(grep -rnE "$calls" include apps benchmarks examples tests tools \
+found=$(grep -rnE "$calls" include src apps benchmarks examples tests tools \
   --include='*.h' --include='*.hpp' --include='*.cpp' --include='*.py' || true)
 [ -z "$found" ] || { echo "$found"; echo "start programs directly, without a shell"; exit 1; }
