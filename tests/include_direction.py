@@ -26,7 +26,7 @@ FOLDERS = {
     "train": ("optimisers, the training loop", ("core",)),
     "data": ("tokenizer, text, batches", ("core",)),
     "io": ("files: may fail, says why", ("core", "data", "nn", "train")),
-    "viz": ("generated text (DOT, scripts, SVG): runs nothing", ("core", "graph", "view", "data", "io")),
+    "viz": ("generated text (DOT, scripts, SVG): runs nothing", ("core", "graph", "view", "nn", "data", "io")),
     "debug": ("plots in a window while a program runs: the only folder that starts something", ("core", "io")),
 }
 HEADER_LINES = 350
