@@ -12,7 +12,6 @@
 #include "core/value.hpp"
 #include "graph/compile.hpp"
 #include "graph/record.hpp"
-#include "graph/replay.hpp"
 
 /// Version of the library.
 #define BURTORCH_VERSION "0.1.0"

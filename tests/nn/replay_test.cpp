@@ -1,9 +1,8 @@
-// Layers recorded once and computed anew with other numbers.
+// Layers recorded once and computed again with other numbers.
 #include <gtest/gtest.h>
 
 #include <array>
 #include <burtorch/graph/record.hpp>
-#include <burtorch/graph/replay.hpp>
 
 #include "reference/layer_network.hpp"
 
@@ -31,21 +30,6 @@ class ReplayTest : public testing::Test {
     return root.dataCopy();
   }
 };
-
-TEST_F(ReplayTest, ReplayComputesLayersAnew) {
-  Tape<double> tape;
-  CurrentTape here(tape);
-  const auto leaves = tape.leaves(std::span<const double>(x));
-  const auto root = network.loss<double>();
-  backward(root);
-  std::copy(y.begin(), y.end(), leaves.values().begin());
-  tape.zeroGrad();
-  replay(root);
-  backward(root);
-  std::vector<double> gradient;
-  EXPECT_EQ(root.dataCopy(), eager(y, gradient));
-  EXPECT_TRUE(std::equal(gradient.begin(), gradient.end(), leaves.gradients().begin()));
-}
 
 TEST_F(ReplayTest, ARecordedFunctionRunsThroughLayers) {
   auto recorded = record(function(), x);
