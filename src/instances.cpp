@@ -3,6 +3,6 @@
 #include "burtorch/core/sweep.hpp"
 
 namespace burtorch {
-template class Sweep<double, defaultConfig>;
-template class Sweep<float, defaultConfig>;
+BURTORCH_SWEEP_INSTANCES(, double)
+BURTORCH_SWEEP_INSTANCES(, float)
 }  // namespace burtorch

@@ -10,6 +10,7 @@ int main() {
       case burtorch::Arity::leaf: takes = "nothing"; break;
       case burtorch::Arity::unary: takes = "a number"; break;
       case burtorch::Arity::binary: takes = "two numbers"; break;
+      case burtorch::Arity::ternary: takes = "three numbers"; break;
       case burtorch::Arity::constant: takes = "a number, a constant"; break;
       case burtorch::Arity::varying:
       case burtorch::Arity::block: takes = "a list"; break;

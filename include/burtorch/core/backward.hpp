@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "list_mode.hpp"
+#include "sweep.hpp"
 #include "value.hpp"
 
 namespace burtorch {
@@ -83,9 +84,10 @@ void backward(std::initializer_list<Value<T, C>> roots,
                        std::span<const T>(seeds.begin(), seeds.size()), true);
 }
 
-/// How many 64-bit words of scratch storage a sweep from `root` needs: a bit for every scalar up to it.
+/// How many 64-bit words of scratch storage a sweep from `root` needs: a byte for every scalar up to it, and to
+/// the end of its block if it is one of many results.
 template <class T, Config C> std::size_t scratchWords(const Value<T, C>& root) {
-  return root.isZero() ? 1 : root.sysGetRawNodeIndex() / 64 + 1;
+  return root.isZero() ? 1 : currentTapeSlot<T, C>->find(root.sysGetRawNodeIndex()).last / 8 + 1;
 }
 
 /// As `backward`, but visits only the nodes that the root depends on, which it marks in the caller's storage
@@ -103,14 +105,10 @@ void backwardWithScratchStorage(const Value<T, C>& root, std::span<std::uint64_t
          scratch.size());
   for (std::size_t i = 0; i < words; ++i) scratch[i] = 0;
   const auto position = tape.find(node);
-  const auto setReached = [&](Index reached) { scratch[reached / 64] |= std::uint64_t{1} << (reached % 64); };
   Sweep<T, C> sweep(tape);
   sweep.clearInner();
-  sweep.addSeed(node, seed);
-  setReached(node);
-  sweep.runReached(
-      position, position.instruction,
-      [&](Index reached) { return ((scratch[reached / 64] >> (reached % 64)) & 1) != 0; }, setReached);
+  sweep.seed(position, node, seed);
+  sweep.runReached(position, node, seed, scratch.data());
   tape.setSwept(position);
 }
 

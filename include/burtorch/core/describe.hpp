@@ -37,9 +37,10 @@ template <class T, Config C> std::string asString(const Value<T, C>& value) {
   std::string operands;
   constexpr std::size_t shown = 8;
   std::size_t count = 0;
-  forEachOperand(code, info, tape.words(), [&](Index operand) {
-    if (++count > shown) return;
-    operands += (operands.empty() ? "#" : ", #") + std::to_string(operand);
+  forEachOperandRange(code, info, tape.words(), [&](Index first, Index length, std::int32_t stride) {
+    for (std::int64_t i = 0; i < length && count + static_cast<std::size_t>(i) < shown; ++i)
+      operands += (operands.empty() ? "#" : ", #") + std::to_string(first + i * stride);
+    count += length;
   });
   if (count > shown) operands += ", ... " + std::to_string(count) + " in all";
   if (!operands.empty()) text += "(" + operands + ")";

@@ -70,6 +70,12 @@ template <class T> struct Mode<Dual<T>> {
     const T z = apply<Op>(x.value, y.value);
     return {z, Op::slopeX(x.tangent, x.value, y.value, z) + Op::slopeY(y.tangent, x.value, y.value, z)};
   }
+  template <class Op> static constexpr Dual<T> ternary(Dual<T> x, Dual<T> y, Dual<T> z) {
+    const T r = apply<Op>(x.value, y.value, z.value);
+    return {r, Op::slopeX(x.tangent, x.value, y.value, z.value, r) +
+                   Op::slopeY(y.tangent, x.value, y.value, z.value, r) +
+                   Op::slopeZ(z.tangent, x.value, y.value, z.value, r)};
+  }
   template <class Op> static constexpr Dual<T> withConstant(Dual<T> x, PlainOf<T> c) {
     const T y = applyConstant<Op>(x.value, c);
     return {y, Op::slope(x.tangent, x.value, c, y)};

@@ -60,7 +60,7 @@ GradientOnly<T, C> withoutValue(const Value<T, C>& x, const Value<T, C>& y) {
   }
 }
 template <class Op, NumberList L>
-requires(Op::arity == Arity::varying) auto withoutValue(const L& xs) {
+requires(!isScalarOp<Op>) auto withoutValue(const L& xs) {
   using V = ElementOf<L>;
   constexpr bool isSkipped = canSkipValue<Op, typename V::Scalar>;
   return GradientOnly(detail::ListMode<V>::template varying<Op, isSkipped>(xs), isSkipped);

@@ -38,11 +38,6 @@ template <class T> struct Frame {
   Binding<T> parameters{};
 };
 
-/// An operator of the user's, as a tape knows it.
-template <class T> struct UserOp {
-  OpInfo info;
-  bool (*pull)(Frame<T>, Instruction, Index node, bool isReached);
-  void (*compute)(T* values, const Index* words, Instruction, Index node);
-};
+template <class T> struct UserOp;  // op_dispatch.hpp
 
 }  // namespace burtorch

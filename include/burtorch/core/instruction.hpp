@@ -2,6 +2,7 @@
 // operator's arity:
 //   leaf      b: how many                       unary   a: node
 //   binary    a, b: nodes                       constant  a: node, b: where its constant lies among the words
+//   ternary   a: node, b: where the other two lie among the words
 //   varying, pair, block   a: where its lists lie among the words, b: how many elements each has
 //   layer     a: where its description lies among the words (layer.hpp), b: how many results it has
 // Where the results go is not stored. Results are appended in the order of the instructions, one scalar each (leaf,
@@ -64,15 +65,26 @@ class OperandWord {
   Index word_;
 };
 
+/// Conditions are numbers, 1 or 0, through which no gradient flows. A choice takes one and passes a gradient only to the
+/// operand that it chooses. Operators say so themselves.
+template <class Op> inline constexpr bool isCondition = requires { requires Op::isCondition; };
+template <class Op> inline constexpr bool isChoice = requires { requires Op::isChoice; };
+
 /// What is known of an operator at run time.
 struct OpInfo {
   std::string_view name, opcode, formula;
   Arity arity;
-  bool hasBias = false;
+  bool hasBias = false, isCondition = false, isChoice = false;
 
-  constexpr bool writesMany() const {
-    return arity == Arity::leaf || arity == Arity::block || arity == Arity::layer;
+  constexpr bool isLeaf() const { return arity == Arity::leaf; }
+  constexpr bool hasConstant() const { return arity == Arity::constant; }
+  constexpr bool isBlock() const { return arity == Arity::block; }
+  constexpr bool writesMany() const { return isLeaf() || isBlock() || arity == Arity::layer; }
+  constexpr std::size_t listCount() const {
+    return arity == Arity::pair ? 2 : arity == Arity::varying || isBlock() ? 1 : 0;
   }
+  /// Whether a gradient goes to a number that stands alone among the operands.
+  constexpr bool passesTo(std::size_t operand) const { return !isCondition && !(isChoice && operand == 0); }
 };
 
 /// An operator of the user's own may leave out opcode and formula.
@@ -80,42 +92,55 @@ template <class Op> constexpr OpInfo infoOf() {
   OpInfo info{.name = Op::name, .opcode = Op::name, .formula = Op::name, .arity = Op::arity};
   if constexpr (requires { Op::opcode; }) info.opcode = Op::opcode;
   if constexpr (requires { Op::formula; }) info.formula = Op::formula;
-  if constexpr (Op::arity == Arity::pair) info.hasBias = Op::hasBias;
+  if constexpr (requires { Op::hasBias; }) info.hasBias = Op::hasBias;
+  info.isCondition = isCondition<Op>;
+  info.isChoice = isChoice<Op>;
   return info;
 }
 
-/// Calls `visit(node)` for every operand of an instruction, in order; a node that is used twice comes twice.
+/// Calls `visit(first, count, stride)` for the operands of an instruction, in order: a block or a range is one call,
+/// whatever its length, and a node that is used twice comes twice. Parameters that lie outside the tape are left out.
 template <class Visit>
-void forEachOperand(Instruction instruction, const OpInfo& info, const Index* words, Visit visit) {
+void forEachOperandRange(Instruction instruction, const OpInfo& info, const Index* words, Visit visit) {
+  const auto one = [&](Index node) { visit(node, Index{1}, std::int32_t{1}); };
   const auto visitList = [&](const ListShape& list) {
-    if (list.form == ListForm::numbers) return;
-    ListWalker walker(list);
-    for (std::size_t i = 0; i < list.count; ++i) visit(static_cast<Index>(walker.next(1).first));
+    const auto count = static_cast<Index>(list.count);
+    switch (list.form) {
+      case ListForm::contiguous:
+      case ListForm::strided: return visit(list.first, count, list.stride);
+      case ListForm::numbers: return;  // data, not nodes
+      case ListForm::scattered:
+        for (Index i = 0; i < count; ++i) one(list.words[i]);
+        return;
+      case ListForm::ranges:
+        for (Index i = 0; i < list.first; ++i)
+          if (list.words[2 * i + 1] > 0) visit(list.words[2 * i], list.words[2 * i + 1], std::int32_t{1});
+    }
   };
+  const Index* at = words + instruction.a();
   switch (info.arity) {
     case Arity::leaf: return;
     case Arity::unary:
-    case Arity::constant: return visit(instruction.a());
-    case Arity::binary: visit(instruction.a()); return visit(instruction.b());
+    case Arity::constant: return one(instruction.a());
+    case Arity::binary: one(instruction.a()); return one(instruction.b());
+    case Arity::ternary:
+      one(instruction.a());
+      one(words[instruction.b()]);
+      return one(words[instruction.b() + 1]);
     case Arity::varying:
-    case Arity::block: return visitList(ListShape::decode(words + instruction.a(), instruction.b()));
+    case Arity::block: return visitList(ListShape::decode(at, instruction.b()));
     case Arity::pair: {
-      const Index* at = words + instruction.a() + (info.hasBias ? 1 : 0);
-      const ListShape xs = ListShape::decode(at, instruction.b());
+      const Index* lists = at + (info.hasBias ? 1 : 0);
+      const ListShape xs = ListShape::decode(lists, instruction.b());
       visitList(xs);
-      visitList(ListShape::decode(at + xs.wordCount(), instruction.b()));
-      if (info.hasBias) visit(words[instruction.a()]);
+      visitList(ListShape::decode(lists + xs.wordCount(), instruction.b()));
+      if (info.hasBias) one(*at);
       return;
     }
-    case Arity::layer: {
-      const Index* at = words + instruction.a();
-      for (const Index* block = at + 1; block < at + 1 + 2 * at[0]; block += 2) {
-        const OperandWord operand(block[0]);
-        if (operand.isParameter()) continue;  // not on the tape
-        for (Index i = 0; i < block[1]; ++i) visit(operand.first() + i);
-      }
-      return;
-    }
+    case Arity::layer:
+      for (const Index* block = at + 1; block < at + 1 + 2 * at[0]; block += 2)
+        if (const OperandWord operand(block[0]); !operand.isParameter() && block[1] > 0)
+          visit(operand.first(), block[1], std::int32_t{1});
   }
 }
 

@@ -13,8 +13,7 @@
 namespace burtorch {
 
 namespace ops {
-struct Leaf {
-  static constexpr Arity arity = Arity::leaf;
+struct Leaf : LeafOp {
   static constexpr std::string_view name = "leaf", opcode = "eLeaf", formula = "x";
 };
 }  // namespace ops

@@ -1,4 +1,4 @@
-// Operators of two numbers: z = f(x, y), arithmetic with constants on either side, and the in-place forms (Table 9).
+// Operators of two numbers: z = f(x, y), a choice, which takes three, arithmetic with constants on either side, and the in-place forms (Table 9).
 //
 // `slopeX(g, x, y, z)` is g * dz/dx, `slopeY` likewise: see ops_unary.hpp for what the rules promise.
 #pragma once
@@ -8,27 +8,23 @@
 BURTORCH_FUSE_BEGIN
 namespace burtorch {
 
-struct BinaryOp {
-  static constexpr Arity arity = Arity::binary;
-};
-
 namespace ops {
 
-struct Add : BinaryOp {
+struct Add : BinaryOp, NoPoles {
   static constexpr std::string_view name = "add", opcode = "eBinaryAdd", formula = "x + y";
   template <class T> static constexpr T value(T x, T y) { return x + y; }
   template <class T> static constexpr T slopeX(T g, Unread, Unread, Unread) { return g; }
   template <class T> static constexpr T slopeY(T g, Unread, Unread, Unread) { return g; }
 };
 
-struct Sub : BinaryOp {
+struct Sub : BinaryOp, NoPoles {
   static constexpr std::string_view name = "sub", opcode = "eBinarySub", formula = "x - y";
   template <class T> static constexpr T value(T x, T y) { return x - y; }
   template <class T> static constexpr T slopeX(T g, Unread, Unread, Unread) { return g; }
   template <class T> static constexpr T slopeY(T g, Unread, Unread, Unread) { return -g; }
 };
 
-struct Mul : BinaryOp {
+struct Mul : BinaryOp, NoPoles {
   static constexpr std::string_view name = "mul", opcode = "eBinaryMult", formula = "x y";
   template <class T> static constexpr T value(T x, T y) { return x * y; }
   template <class T> static constexpr T slopeX(T g, Unread, T y, Unread) { return g * y; }
@@ -43,21 +39,21 @@ struct Div : BinaryOp {
   template <class T> static constexpr T slopeY(T g, Unread, T y, T z) { return -g * (z / y); }
 };
 
-struct Mean : BinaryOp {
+struct Mean : BinaryOp, NoPoles {
   static constexpr std::string_view name = "mean", opcode = "eBinaryMean", formula = "(x + y) / 2";
   template <class T> static constexpr T value(T x, T y) { return (x + y) * T{0.5}; }
   template <class T> static constexpr T slopeX(T g, Unread, Unread, Unread) { return g * T{0.5}; }
   template <class T> static constexpr T slopeY(T g, Unread, Unread, Unread) { return g * T{0.5}; }
 };
 
-struct AddSquares : BinaryOp {
+struct AddSquares : BinaryOp, NoPoles {
   static constexpr std::string_view name = "addSquares", opcode = "eBinaryAddSquares", formula = "x^2 + y^2";
   template <class T> static constexpr T value(T x, T y) { return x * x + y * y; }
   template <class T> static constexpr T slopeX(T g, T x, Unread, Unread) { return g * x + g * x; }
   template <class T> static constexpr T slopeY(T g, Unread, T y, Unread) { return g * y + g * y; }
 };
 
-struct MeanSquares : BinaryOp {
+struct MeanSquares : BinaryOp, NoPoles {
   static constexpr std::string_view name = "meanSquares", opcode = "eBinaryMeanSquares",
                                     formula = "(x^2 + y^2) / 2";
   template <class T> static constexpr T value(T x, T y) { return (x * x + y * y) * T{0.5}; }
@@ -65,7 +61,7 @@ struct MeanSquares : BinaryOp {
   template <class T> static constexpr T slopeY(T g, Unread, T y, Unread) { return g * y; }
 };
 
-struct NegativeMean : BinaryOp {
+struct NegativeMean : BinaryOp, NoPoles {
   static constexpr std::string_view name = "negativeMean", opcode = "eBinaryNegativeMean",
                                     formula = "-(x + y) / 2";
   template <class T> static constexpr T value(T x, T y) { return (x + y) * T{-0.5}; }
@@ -73,7 +69,7 @@ struct NegativeMean : BinaryOp {
   template <class T> static constexpr T slopeY(T g, Unread, Unread, Unread) { return g * T{-0.5}; }
 };
 
-struct Max : BinaryOp {
+struct Max : BinaryOp, NoPoles {
   static constexpr std::string_view name = "max", opcode = "eBinaryMax", formula = "max(x, y)";
   // NaN wins, and a tie shares the gradient. Of 0 and -0 the first is taken, as PyTorch does.
   template <class T> static constexpr T value(T x, T y) { return select(x != x, x, select(x >= y, x, y)); }
@@ -85,7 +81,7 @@ struct Max : BinaryOp {
   }
 };
 
-struct Min : BinaryOp {
+struct Min : BinaryOp, NoPoles {
   static constexpr std::string_view name = "min", opcode = "eBinaryMin", formula = "min(x, y)";
   template <class T> static constexpr T value(T x, T y) { return select(x != x, x, select(x <= y, x, y)); }
   template <class T> static constexpr T slopeX(T g, T x, T y, Unread) {
@@ -96,26 +92,26 @@ struct Min : BinaryOp {
   }
 };
 
-struct MulByConst : ConstantOp {
+struct MulByConst : ConstantOp, NoPoles {
   static constexpr std::string_view name = "mulByConstant", opcode = "eBinaryMultByConst", formula = "x c";
   template <class T, class C> static constexpr T value(T x, C c) { return x * c; }
   template <class T, class C> static constexpr T slope(T g, Unread, C c, Unread) { return g * c; }
 };
 
-struct AddConst : ConstantOp {
+struct AddConst : ConstantOp, NoPoles {
   static constexpr std::string_view name = "addConstant", opcode = "eBinaryAddConst", formula = "x + c";
   template <class T, class C> static constexpr T value(T x, C c) { return x + c; }
   template <class T, class C> static constexpr T slope(T g, Unread, C, Unread) { return g; }
 };
 
-struct SubFromConst : ConstantOp {
+struct SubFromConst : ConstantOp, NoPoles {
   static constexpr std::string_view name = "subFromConstant", opcode = "eBinarySubFromConst",
                                     formula = "c - x";
   template <class T, class C> static constexpr T value(T x, C c) { return c - x; }
   template <class T, class C> static constexpr T slope(T g, Unread, C, Unread) { return -g; }
 };
 
-struct DivByConst : ConstantOp {
+struct DivByConst : ConstantOp, NoPoles {
   static constexpr std::string_view name = "divByConstant", opcode = "eBinaryDivByConst", formula = "x / c";
   // A true division: x * (1 / c) would round twice.
   template <class T, class C> static constexpr T value(T x, C c) { return x / c; }
@@ -128,7 +124,7 @@ struct ConstDiv : ConstantOp {
   template <class T, class C> static constexpr T slope(T g, T x, C, T y) { return -g * (y / x); }
 };
 
-struct MaxConst : ConstantOp {
+struct MaxConst : ConstantOp, NoPoles {
   static constexpr std::string_view name = "maxConstant", opcode = "eBinaryMaxConst", formula = "max(x, c)";
   template <class T, class C> static constexpr T value(T x, C c) { return Max::value(x, T{c}); }
   template <class T, class C> static constexpr T slope(T g, T x, C c, Unread) {
@@ -136,11 +132,26 @@ struct MaxConst : ConstantOp {
   }
 };
 
-struct MinConst : ConstantOp {
+struct MinConst : ConstantOp, NoPoles {
   static constexpr std::string_view name = "minConstant", opcode = "eBinaryMinConst", formula = "min(x, c)";
   template <class T, class C> static constexpr T value(T x, C c) { return Min::value(x, T{c}); }
   template <class T, class C> static constexpr T slope(T g, T x, C c, Unread) {
     return Min::slopeX(g, x, T{c}, Unread{});
+  }
+};
+
+/// A choice between two numbers by a third. Only what is chosen gets a gradient; the other one gets nothing, not even the
+/// NaN of a pole: the same as if the function had branched. `select` on Values branches.
+struct Select : TernaryOp, NoPoles {
+  static constexpr std::string_view name = "select", formula = "x != 0 ? y : z";
+  static constexpr bool isChoice = true;
+  template <class T> static constexpr auto choosesY(T x) { return x != T{0}; }
+  template <class T> static constexpr T value(T x, T y, T z) { return select(x != T{0}, y, z); }
+  template <class T> static constexpr T slopeY(T g, T x, Unread, Unread, Unread) {
+    return select(x != T{0}, g, T{0});
+  }
+  template <class T> static constexpr T slopeZ(T g, T x, Unread, Unread, Unread) {
+    return select(x != T{0}, T{0}, g);
   }
 };
 

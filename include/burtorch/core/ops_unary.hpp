@@ -15,16 +15,9 @@
 BURTORCH_FUSE_BEGIN
 namespace burtorch {
 
-struct UnaryOp {
-  static constexpr Arity arity = Arity::unary;
-};
 /// One whose value is a function of the C library: packs take it lane by lane.
 struct LibraryOp : UnaryOp {
   static constexpr bool isLaneByLane = true;
-};
-/// One number and a constant, which is not a node: `x * 3.0`.
-struct ConstantOp {
-  static constexpr Arity arity = Arity::constant;
 };
 
 namespace ops {
@@ -33,7 +26,7 @@ namespace ops {
 using std::abs, std::atan, std::cos, std::erf, std::exp, std::expm1, std::log, std::log1p, std::pow, std::sin,
     std::sqrt, std::tanh;
 
-struct Relu : UnaryOp {
+struct Relu : UnaryOp, NoPoles {
   static constexpr std::string_view name = "relu", opcode = "eRelu", formula = "max(0, x)";
   // relu(-0) is -0, as PyTorch 2.13 has it.
   template <class T> static constexpr T value(T x) { return select(x < T{0}, T{0}, x); }
@@ -41,25 +34,25 @@ struct Relu : UnaryOp {
   template <class T> static constexpr T slope(T g, T x, Unread) { return select(x <= T{0}, T{0}, g); }
 };
 
-struct Tanh : UnaryOp {
+struct Tanh : UnaryOp, NoPoles {
   static constexpr std::string_view name = "tanh", opcode = "eTanh", formula = "tanh(x)";
   template <class T> static constexpr T value(T x) { return tanh(x); }
   template <class T> static constexpr T slope(T g, Unread, T y) { return g * (T{1} - y * y); }
 };
 
-struct Exp : UnaryOp {
+struct Exp : UnaryOp, NoPoles {
   static constexpr std::string_view name = "exp", opcode = "eExp", formula = "exp(x)";
   template <class T> static constexpr T value(T x) { return exp(x); }
   template <class T> static constexpr T slope(T g, Unread, T y) { return g * y; }
 };
 
-struct NegLog : UnaryOp {
+struct NegLog : UnaryOp, NoPoles {
   static constexpr std::string_view name = "negativeLog", opcode = "eNegLog", formula = "-log(x)";
   template <class T> static constexpr T value(T x) { return -log(x); }
   template <class T> static constexpr T slope(T g, T x, Unread) { return -(g / x); }
 };
 
-struct Sigmoid : UnaryOp {
+struct Sigmoid : UnaryOp, NoPoles {
   static constexpr std::string_view name = "sigmoid", opcode = "eSigmoid", formula = "1 / (1 + exp(-x))";
   // exp only ever sees a negative number, so nothing overflows on the way.
   template <class T> static constexpr T value(T x) {
@@ -70,25 +63,25 @@ struct Sigmoid : UnaryOp {
   template <class T> static constexpr T slope(T g, Unread, T y) { return g * (T{1} - y) * y; }
 };
 
-struct Inv : UnaryOp {
+struct Inv : UnaryOp, NoPoles {
   static constexpr std::string_view name = "inv", opcode = "eInv", formula = "1 / x";
   template <class T> static constexpr T value(T x) { return T{1} / x; }
   template <class T> static constexpr T slope(T g, Unread, T y) { return -(g * y) * y; }
 };
 
-struct Sqr : UnaryOp {
+struct Sqr : UnaryOp, NoPoles {
   static constexpr std::string_view name = "sqr", opcode = "eSqr", formula = "x^2";
   template <class T> static constexpr T value(T x) { return x * x; }
   template <class T> static constexpr T slope(T g, T x, Unread) { return g * (x + x); }
 };
 
-struct Cub : UnaryOp {
+struct Cub : UnaryOp, NoPoles {
   static constexpr std::string_view name = "pow3", opcode = "eCub", formula = "x^3";
   template <class T> static constexpr T value(T x) { return x * x * x; }
   template <class T> static constexpr T slope(T g, T x, Unread) { return g * (T{3} * (x * x)); }
 };
 
-struct Log : UnaryOp {
+struct Log : UnaryOp, NoPoles {
   static constexpr std::string_view name = "logarithm", opcode = "eLog", formula = "log(x)";
   template <class T> static constexpr T value(T x) { return log(x); }
   template <class T> static constexpr T slope(T g, T x, Unread) { return g / x; }
@@ -106,25 +99,25 @@ struct InvSqrt : UnaryOp {
   template <class T> static constexpr T slope(T g, Unread, T y) { return T{-0.5} * g * (y * y * y); }
 };
 
-struct Neg : UnaryOp {
+struct Neg : UnaryOp, NoPoles {
   static constexpr std::string_view name = "neg", opcode = "eNeg", formula = "-x";
   template <class T> static constexpr T value(T x) { return -x; }
   template <class T> static constexpr T slope(T g, Unread, Unread) { return -g; }
 };
 
-struct Sin : LibraryOp {
+struct Sin : LibraryOp, NoPoles {
   static constexpr std::string_view name = "sin", opcode = "eSin", formula = "sin(x)";
   template <class T> static constexpr T value(T x) { return sin(x); }
   template <class T> static constexpr T slope(T g, T x, Unread) { return g * cos(x); }
 };
 
-struct Cos : LibraryOp {
+struct Cos : LibraryOp, NoPoles {
   static constexpr std::string_view name = "cos", opcode = "eCos", formula = "cos(x)";
   template <class T> static constexpr T value(T x) { return cos(x); }
   template <class T> static constexpr T slope(T g, T x, Unread) { return g * -sin(x); }
 };
 
-struct Abs : LibraryOp {
+struct Abs : LibraryOp, NoPoles {
   static constexpr std::string_view name = "abs", opcode = "eAbs", formula = "abs(x)";
   template <class T> static constexpr T value(T x) { return abs(x); }
   template <class T> static constexpr T slope(T g, T x, Unread) {
@@ -132,7 +125,7 @@ struct Abs : LibraryOp {
   }
 };
 
-struct Softplus : UnaryOp {
+struct Softplus : UnaryOp, NoPoles {
   static constexpr std::string_view name = "softplus", opcode = "eSoftplus", formula = "log(1 + exp(x))";
   template <class T> static constexpr T value(T x) {
     const T tail = log1p(exp(select(x >= T{0}, -x, x)));
@@ -141,7 +134,7 @@ struct Softplus : UnaryOp {
   template <class T> static constexpr T slope(T g, T x, Unread) { return g * Sigmoid::value(x); }
 };
 
-struct Erf : LibraryOp {
+struct Erf : LibraryOp, NoPoles {
   static constexpr std::string_view name = "erf", opcode = "eErf", formula = "erf(x)";
   template <class T> static constexpr T value(T x) { return erf(x); }
   template <class T> static constexpr T slope(T g, T x, Unread) {
@@ -149,7 +142,7 @@ struct Erf : LibraryOp {
   }
 };
 
-struct Gelu : UnaryOp {
+struct Gelu : UnaryOp, NoPoles {
   static constexpr std::string_view name = "gelu", opcode = "eGelu",
                                     formula = "x / 2 * (1 + erf(x / sqrt(2)))";
   template <class T> static constexpr T value(T x) {
@@ -163,25 +156,19 @@ struct Gelu : UnaryOp {
   }
 };
 
-struct Log1p : LibraryOp {
+struct Log1p : LibraryOp, NoPoles {
   static constexpr std::string_view name = "log1p", opcode = "eLog1p", formula = "log(1 + x)";
   template <class T> static constexpr T value(T x) { return log1p(x); }
   template <class T> static constexpr T slope(T g, T x, Unread) { return g / (x + T{1}); }
 };
 
-struct Expm1 : LibraryOp {
+struct Expm1 : LibraryOp, NoPoles {
   static constexpr std::string_view name = "expm1", opcode = "eExpm1", formula = "exp(x) - 1";
   template <class T> static constexpr T value(T x) { return expm1(x); }
   template <class T> static constexpr T slope(T g, Unread, T y) { return g * (y + T{1}); }
 };
 
-struct Atan : LibraryOp {
-  static constexpr std::string_view name = "atan", opcode = "eAtan", formula = "atan(x)";
-  template <class T> static constexpr T value(T x) { return atan(x); }
-  template <class T> static constexpr T slope(T g, T x, Unread) { return g / (x * x + T{1}); }
-};
-
-struct LeakyRelu : ConstantOp {
+struct LeakyRelu : ConstantOp, NoPoles {
   static constexpr std::string_view name = "leakyRelu", opcode = "eLeakyRelu", formula = "x > 0 ? x : c x";
   template <class T, class C> static constexpr T value(T x, C c) { return select(x > T{0}, x, x * c); }
   template <class T, class C> static constexpr T slope(T g, T x, C c, Unread) {

@@ -18,28 +18,12 @@
 
 namespace burtorch {
 
-struct VaryingOp {
-  static constexpr Arity arity = Arity::varying;
-  static constexpr bool takesIndex = false;
-};
-/// A list and the position of one of its elements: `crossEntropy(logits, target)`.
-struct IndexedVaryingOp : VaryingOp {
-  static constexpr bool takesIndex = true;
-};
-struct PairOp {
-  static constexpr Arity arity = Arity::pair;
-  static constexpr bool hasBias = false;
-};
-struct BlockOp {
-  static constexpr Arity arity = Arity::block;
-};
-
 namespace ops {
 
 /// n as a constant of the scalar type T.
 template <class T> PlainOf<T> countOf(std::size_t n) { return static_cast<PlainOf<T>>(n); }
 
-struct AddVarying : VaryingOp {
+struct AddVarying : VaryingOp, NoPoles {
   static constexpr std::string_view name = "reduceSum", opcode = "eAddVarying", formula = "sum x_i";
   template <class T> static T value(const List<T>& xs) {
     return kernels::sum([](auto& s, const auto& x) { s = s + x; }, xs);
@@ -49,7 +33,7 @@ struct AddVarying : VaryingOp {
   }
 };
 
-struct SubVarying : VaryingOp {
+struct SubVarying : VaryingOp, NoPoles {
   static constexpr std::string_view name = "reduceSub", opcode = "eSubVarying",
                                     formula = "x_1 - sum of the others";
   template <class T> static T value(const List<T>& xs) {
@@ -65,7 +49,7 @@ struct SubVarying : VaryingOp {
   }
 };
 
-struct MeanVarying : VaryingOp {
+struct MeanVarying : VaryingOp, NoPoles {
   static constexpr std::string_view name = "reduceMean", opcode = "eMeanVarying", formula = "1/n sum x_i";
   template <class T> static T value(const List<T>& xs) {
     return AddVarying::value(xs) / countOf<T>(xs.size());
@@ -75,7 +59,7 @@ struct MeanVarying : VaryingOp {
   }
 };
 
-struct NegativeMeanVarying : VaryingOp {
+struct NegativeMeanVarying : VaryingOp, NoPoles {
   static constexpr std::string_view name = "reduceNegativeMean", opcode = "eNegativeMeanVarying",
                                     formula = "-1/n sum x_i";
   template <class T> static T value(const List<T>& xs) { return -MeanVarying::value(xs); }
@@ -84,7 +68,7 @@ struct NegativeMeanVarying : VaryingOp {
   }
 };
 
-struct SumOfSquaresVarying : VaryingOp {
+struct SumOfSquaresVarying : VaryingOp, NoPoles {
   static constexpr std::string_view name = "reduceSumOfSquares", opcode = "eSumOfSquaresVarying",
                                     formula = "sum x_i^2";
   template <class T> static T value(const List<T>& xs) {
@@ -96,7 +80,7 @@ struct SumOfSquaresVarying : VaryingOp {
   }
 };
 
-struct MeanSquaresVarying : VaryingOp {
+struct MeanSquaresVarying : VaryingOp, NoPoles {
   static constexpr std::string_view name = "reduceMeanSquares", opcode = "eMeanSquaresVarying",
                                     formula = "1/n sum x_i^2";
   template <class T> static T value(const List<T>& xs) {
@@ -124,7 +108,7 @@ template <class T> void addDeviations(T scale, const List<T>& xs, const Gradient
   kernels::accumulate(gs, xs, [scale, mean](auto& to, const auto& x) { to = to + scale * (x - mean); });
 }
 
-struct VarianceBiased : VaryingOp {
+struct VarianceBiased : VaryingOp, NoPoles {
   static constexpr std::string_view name = "varianceBiased", opcode = "eVarianceBiased",
                                     formula = "1/n sum (x_i - mean)^2";
   template <class T> static T value(const List<T>& xs) {
@@ -135,7 +119,7 @@ struct VarianceBiased : VaryingOp {
   }
 };
 
-struct Variance : VaryingOp {
+struct Variance : VaryingOp, NoPoles {
   static constexpr std::string_view name = "variance", opcode = "eVariance",
                                     formula = "1/(n-1) sum (x_i - mean)^2";
   template <class T> static T value(const List<T>& xs) {
@@ -157,7 +141,7 @@ template <class T> T sumOfExp(const List<T>& xs, T shift) {
   return kernels::sumEach(xs, [shift](std::size_t, const T& x) { return exp(x - shift); });
 }
 
-struct LogSumExp : VaryingOp {
+struct LogSumExp : VaryingOp, NoPoles {
   static constexpr std::string_view name = "logSumExp", opcode = "eLogSumExp", formula = "log sum exp(x_i)";
   template <class T> static T value(const List<T>& xs) {
     const T shift = shiftOf(xs);
@@ -168,7 +152,7 @@ struct LogSumExp : VaryingOp {
   }
 };
 
-struct CrossEntropy : IndexedVaryingOp {
+struct CrossEntropy : IndexedVaryingOp, NoPoles {
   static constexpr std::string_view name = "crossEntropy", opcode = "eCrossEntropy",
                                     formula = "log sum exp(x_i) - x_target";
   template <class T> static T value(const List<T>& xs, std::size_t target) {
@@ -190,7 +174,7 @@ struct CrossEntropy : IndexedVaryingOp {
   }
 };
 
-struct InnerProductNoBias : PairOp {
+struct InnerProductNoBias : PairOp, NoPoles {
   static constexpr std::string_view name = "innerProduct", opcode = "eInnerProductNoBias",
                                     formula = "sum x_i y_i";
   template <class T> static T value(const List<T>& xs, const List<T>& ys) {
@@ -213,7 +197,7 @@ struct InnerProductWithBias : InnerProductNoBias {
 
 /// Running products: y_i = x_1 ... x_i. The last one is reduceMul. With the products before each x_i at hand the
 /// gradient takes one pass and no division, so zeros in the list are nothing special.
-struct MulVarying : BlockOp {
+struct MulVarying : BlockOp, NoPoles {
   static constexpr std::string_view name = "reduceMul", opcode = "eMulVarying", formula = "product x_i";
   template <class T> static void value(const List<T>& xs, T* y) {
     kernels::forEach(xs, [&](std::size_t i, const T& x) { y[i] = i == 0 ? x : y[i - 1] * x; });
@@ -240,7 +224,7 @@ struct MulVarying : BlockOp {
   }
 };
 
-struct Softmax : BlockOp {
+struct Softmax : BlockOp, NoPoles {
   static constexpr std::string_view name = "softmax", opcode = "eSoftmax",
                                     formula = "exp(x_i) / sum exp(x_j)";
   template <class T> static void value(const List<T>& xs, T* y) {

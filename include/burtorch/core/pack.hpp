@@ -165,6 +165,9 @@ template <class T, std::size_t n> struct Mode<Pack<T, n>> {
       return Op::value(x);
   }
   template <class Op> BURTORCH_INLINE static Scalar binary(Scalar x, Scalar y) { return Op::value(x, y); }
+  template <class Op> BURTORCH_INLINE static Scalar ternary(Scalar x, Scalar y, Scalar z) {
+    return Op::value(x, y, z);
+  }
   template <class Op> BURTORCH_INLINE static Scalar withConstant(Scalar x, T c) { return Op::value(x, c); }
 };
 

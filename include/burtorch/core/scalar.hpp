@@ -14,9 +14,33 @@
 
 namespace burtorch {
 
-/// How many numbers an operator takes: none, one, two, one and a constant, a list, two lists; a block writes many, a
-/// layer (layer.hpp) takes and writes whole blocks.
-enum class Arity { leaf, unary, binary, constant, varying, pair, block, layer };
+/// How many numbers an operator takes: none, one, two, three, one and a constant, a list, two lists; a block writes
+/// many, a layer (layer.hpp) takes and writes whole blocks.
+enum class Arity { leaf, unary, binary, ternary, constant, varying, pair, block, layer };
+
+// What an operator derives from. Layers have theirs in layer.hpp.
+template <Arity a> struct OfArity { static constexpr Arity arity = a; };
+struct LeafOp : OfArity<Arity::leaf> {};
+struct UnaryOp : OfArity<Arity::unary> {};
+struct BinaryOp : OfArity<Arity::binary> {};
+struct TernaryOp : OfArity<Arity::ternary> {};
+/// One number and a constant, which is not a node: `x * 3.0`.
+struct ConstantOp : OfArity<Arity::constant> {};
+struct VaryingOp : OfArity<Arity::varying> {
+  static constexpr bool takesIndex = false;
+};
+/// A list and the position of one of its elements: `crossEntropy(logits, target)`.
+struct IndexedVaryingOp : VaryingOp {
+  static constexpr bool takesIndex = true;
+};
+struct PairOp : OfArity<Arity::pair> {
+  static constexpr bool hasBias = false;
+};
+struct BlockOp : OfArity<Arity::block> {};
+/// Where the results are finite, slopes are too. sqrt cannot say so: its slope at 0 is infinite.
+struct NoPoles {
+  static constexpr bool hasPoles = false;
+};
 
 /// Stands where a slope rule does not read a value. It accepts anything, so the rule itself tells what it needs.
 struct Unread {
@@ -73,6 +97,9 @@ template <class Op, Number X> BURTORCH_INLINE constexpr X apply(X x) {
 template <class Op, Number X> BURTORCH_INLINE constexpr X apply(X x, X y) {
   return Mode<X>::template binary<Op>(x, y);
 }
+template <class Op, Number X> BURTORCH_INLINE constexpr X apply(X x, X y, X z) {
+  return Mode<X>::template ternary<Op>(x, y, z);
+}
 template <class Op, Number X, Plain N>
 requires(Op::arity == Arity::constant) BURTORCH_INLINE constexpr X applyConstant(X x, N constant) {
   return Mode<X>::template withConstant<Op>(x, static_cast<PlainOf<typename Mode<X>::Scalar>>(constant));
@@ -82,6 +109,7 @@ template <std::floating_point T> struct Mode<T> {
   using Scalar = T;
   template <class Op> static constexpr T unary(T x) { return Op::value(x); }
   template <class Op> static constexpr T binary(T x, T y) { return Op::value(x, y); }
+  template <class Op> static constexpr T ternary(T x, T y, T z) { return Op::value(x, y, z); }
   template <class Op> static constexpr T withConstant(T x, T c) { return Op::value(x, c); }
 };
 

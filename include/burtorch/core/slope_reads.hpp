@@ -4,97 +4,76 @@
 
 #include <cstdint>
 
-#include "list.hpp"
-#include "scalar.hpp"
+#include "instruction.hpp"
 
 namespace burtorch {
 
-/// Which numbers the slope rules look at: bit 0 is x, bit 1 is y, bit 2 the result. The rules say it themselves, by
-/// parameters of type Unread. What nobody looks at need not be computed. (Unread takes an Unread and also {}; a
-/// parameter of any type takes the first only, one of type T the second.)
+/// Which numbers the slope rules look at. The rules say it themselves, by parameters of type Unread. What nobody looks
+/// at need not be computed.
 struct SlopeReads {
-  static constexpr std::uint8_t x = 1, y = 2, result = 4;
-  std::uint8_t byX = 0, byY = 0;  // the slope with respect to x, to y
+  static constexpr std::uint8_t x = 1, y = 2, result = 4, z = 8, all = 15;
+  std::uint8_t byX = 0, byY = 0, byZ = 0;  // the slope with respect to x, to y, to z
 
-  constexpr bool readsResult() const { return ((byX | byY) & result) != 0; }
-  constexpr bool readsNothing() const { return (byX | byY) == 0; }
+  constexpr std::uint8_t by(std::size_t operand) const {
+    return operand == 0 ? byX : operand == 1 ? byY : byZ;
+  }
+  constexpr bool readsResult() const { return ((byX | byY | byZ) & result) != 0; }
+  constexpr bool readsNothing() const { return (byX | byY | byZ) == 0; }
 };
 
+// A parameter of type Unread takes an Unread and also {}; one of any type takes the first only, one of type T the second.
+#define BURTORCH_READS(bit, withUnread, withNothing)                       \
+  (requires(T t, Unread u, PlainOf<T> c, List<T> xs, GradientList<T> gs) { \
+    withUnread;                                                            \
+    withNothing;                                                           \
+  }                                                                        \
+       ? 0                                                                 \
+       : SlopeReads::bit)
+#define BURTORCH_READS_OF_TWO(slope)                                  \
+  (BURTORCH_READS(x, Op::slope(t, u, t, t), Op::slope(t, {}, t, t)) | \
+   BURTORCH_READS(y, Op::slope(t, t, u, t), Op::slope(t, t, {}, t)) | \
+   BURTORCH_READS(result, Op::slope(t, t, t, u), Op::slope(t, t, t, {})))
+#define BURTORCH_READS_OF_THREE(slope)                                      \
+  (BURTORCH_READS(x, Op::slope(t, u, t, t, t), Op::slope(t, {}, t, t, t)) | \
+   BURTORCH_READS(y, Op::slope(t, t, u, t, t), Op::slope(t, t, {}, t, t)) | \
+   BURTORCH_READS(z, Op::slope(t, t, t, u, t), Op::slope(t, t, t, {}, t)) | \
+   BURTORCH_READS(result, Op::slope(t, t, t, t, u), Op::slope(t, t, t, t, {})))
+
 template <class Op, class T> consteval SlopeReads slopeReads() {
-  using U = Unread;
-  using C = PlainOf<T>;
-  using R = SlopeReads;
-  const auto bits = [](bool x, bool y, bool result) {
-    return static_cast<std::uint8_t>((x ? R::x : 0) | (y ? R::y : 0) | (result ? R::result : 0));
+  const auto reads = [](int byX, int byY = 0, int byZ = 0) {
+    return SlopeReads{static_cast<std::uint8_t>(byX), static_cast<std::uint8_t>(byY),
+                      static_cast<std::uint8_t>(byZ)};
   };
-  if constexpr (Op::arity == Arity::unary) {
-    return {bits(
-                !requires(T t, U u) {
-                  Op::slope(t, u, t);
-                  Op::slope(t, {}, t);
-                },
-                false,
-                !requires(T t, U u) {
-                  Op::slope(t, t, u);
-                  Op::slope(t, t, {});
-                }),
-            0};
-  } else if constexpr (Op::arity == Arity::constant) {
-    return {bits(
-                !requires(T t, U u, C c) {
-                  Op::slope(t, u, c, t);
-                  Op::slope(t, {}, c, t);
-                },
-                false,
-                !requires(T t, U u, C c) {
-                  Op::slope(t, t, c, u);
-                  Op::slope(t, t, c, {});
-                }),
-            0};
-  } else if constexpr (Op::arity == Arity::binary) {
-    return {bits(
-                !requires(T t, U u) {
-                  Op::slopeX(t, u, t, t);
-                  Op::slopeX(t, {}, t, t);
-                },
-                !requires(T t, U u) {
-                  Op::slopeX(t, t, u, t);
-                  Op::slopeX(t, t, {}, t);
-                },
-                !requires(T t, U u) {
-                  Op::slopeX(t, t, t, u);
-                  Op::slopeX(t, t, t, {});
-                }),
-            bits(
-                !requires(T t, U u) {
-                  Op::slopeY(t, u, t, t);
-                  Op::slopeY(t, {}, t, t);
-                },
-                !requires(T t, U u) {
-                  Op::slopeY(t, t, u, t);
-                  Op::slopeY(t, t, {}, t);
-                },
-                !requires(T t, U u) {
-                  Op::slopeY(t, t, t, u);
-                  Op::slopeY(t, t, t, {});
-                })};
-  } else {  // lists: their rules are handed all operands
-    using L = List<T>;
-    using G = GradientList<T>;
-    bool result = Op::arity == Arity::block;
-    if constexpr (Op::arity == Arity::varying) {
-      if constexpr (Op::takesIndex) result = !requires(T t, L xs, U u, G gs) {
-          Op::slope(t, xs, u, gs, std::size_t{});
-          Op::slope(t, xs, {}, gs, std::size_t{});
-        };
-      else
-        result = !requires(T t, L xs, U u, G gs) {
-          Op::slope(t, xs, u, gs);
-          Op::slope(t, xs, {}, gs);
-        };
-    }
-    return {bits(true, true, result), bits(true, true, false)};
-  }
+  constexpr int lists = SlopeReads::x | SlopeReads::y;  // rules of lists are handed all operands
+  if constexpr (isCondition<Op>)
+    return {};
+  else if constexpr (Op::arity == Arity::unary)
+    return reads(BURTORCH_READS(x, Op::slope(t, u, t), Op::slope(t, {}, t)) |
+                 BURTORCH_READS(result, Op::slope(t, t, u), Op::slope(t, t, {})));
+  else if constexpr (Op::arity == Arity::constant)
+    return reads(BURTORCH_READS(x, Op::slope(t, u, c, t), Op::slope(t, {}, c, t)) |
+                 BURTORCH_READS(result, Op::slope(t, t, c, u), Op::slope(t, t, c, {})));
+  else if constexpr (Op::arity == Arity::binary)
+    return reads(BURTORCH_READS_OF_TWO(slopeX), BURTORCH_READS_OF_TWO(slopeY));
+  else if constexpr (isChoice<Op>)
+    return reads(0, BURTORCH_READS_OF_THREE(slopeY), BURTORCH_READS_OF_THREE(slopeZ));
+  else if constexpr (Op::arity == Arity::ternary)
+    return reads(BURTORCH_READS_OF_THREE(slopeX), BURTORCH_READS_OF_THREE(slopeY),
+                 BURTORCH_READS_OF_THREE(slopeZ));
+  else if constexpr (Op::arity == Arity::block)
+    return reads(lists | SlopeReads::result, lists);
+  else if constexpr (Op::arity != Arity::varying)
+    return reads(lists, lists);
+  else if constexpr (Op::takesIndex)
+    return reads(lists | BURTORCH_READS(result, Op::slope(t, xs, u, gs, std::size_t{}),
+                                        Op::slope(t, xs, {}, gs, std::size_t{})),
+                 lists);
+  else
+    return reads(lists | BURTORCH_READS(result, Op::slope(t, xs, u, gs), Op::slope(t, xs, {}, gs)), lists);
 }
+
+#undef BURTORCH_READS
+#undef BURTORCH_READS_OF_TWO
+#undef BURTORCH_READS_OF_THREE
 
 }  // namespace burtorch

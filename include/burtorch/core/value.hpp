@@ -14,7 +14,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "sweep.hpp"
+#include "op_dispatch.hpp"
 
 namespace burtorch {
 
@@ -222,6 +222,18 @@ template <class T, Config C> struct Mode<Value<T, C>> {
     const Opcode op = opcodeOn<Op>(tape);
     const Index a = x.nodeOn(tape, Room{1, 1, 0} + y.missing()), b = y.nodeOn(tape, {1, 1, 0});
     return V(tape.append(op, a, b, z), z);
+  }
+  template <class Op> BURTORCH_INLINE static V ternary(const V& x, const V& y, const V& z) {
+    if constexpr (isChoice<Op>) {
+      return ScalarTraits<T>::isZero(x.numberOn(*currentTapeSlot<T, C>)) ? z : y;
+    } else {
+      Tape<T, C>& tape = Tape<T, C>::template withRoom<2>();
+      const Index a = tape.indexOf(x.handle()),
+                  others[] = {tape.indexOf(y.handle()), tape.indexOf(z.handle())};
+      const T r = apply<Op>(x.numberOn(tape), y.numberOn(tape), z.numberOn(tape));
+      const Opcode op = opcodeOn<Op>(tape);
+      return V(tape.append(op, a, tape.template appendWords<2>(others), r), r);
+    }
   }
   template <class Op> BURTORCH_INLINE static V withConstant(const V& x, PlainOf<T> constant) {
     constexpr std::size_t words = sizeof constant / sizeof(Index);

@@ -78,13 +78,13 @@ template <class P> class Evaluate {
     if constexpr (home == Home::argument)
       return memory.gradients.of[place.argument][place.slot];
     else
-      return (home == Home::local ? memory.localGradient : memory.listedGradient)[place.slot];
+      return (home == Home::listed ? memory.listedGradient : memory.localGradient)[place.slot];
   }
   /// Adds to the gradient of a number; the first one is stored where nothing was cleared.
   template <Home home, bool isFirst>
   BURTORCH_INLINE static constexpr void add(const M& memory, Where place, const T& g) {
     T& to = gradient<home>(memory, place);
-    if constexpr (home == Home::local && isFirst)
+    if constexpr ((home == Home::local || home == Home::constant) && isFirst)
       to = g;
     else
       to = to + g;
@@ -115,142 +115,123 @@ template <class P> class Evaluate {
     return {isWanted ? base : nullptr, shapeOf<k, list>()};
   }
 
+  /// The operands of step k, of which `reads` are there: the others stand for numbers that nobody looks at.
+  template <std::size_t k, int reads> struct StepOperands {
+    const M& memory;
+
+    template <bool isRead, Id id> BURTORCH_INLINE constexpr auto number() const {
+      constexpr Where place = P::placeOf(id);
+      if constexpr (isRead && id >= 0)
+        return load<place.home>(memory, place);
+      else
+        return Unread{};
+    }
+    BURTORCH_INLINE constexpr auto x() const { return number<(reads & SlopeReads::x) != 0, P::steps[k].a>(); }
+    BURTORCH_INLINE constexpr auto y() const { return number<(reads & SlopeReads::y) != 0, P::steps[k].b>(); }
+    BURTORCH_INLINE constexpr auto z() const { return number<(reads & SlopeReads::z) != 0, P::steps[k].c>(); }
+    BURTORCH_INLINE constexpr auto result() const {
+      return number<(reads & SlopeReads::result) != 0, P::steps[k].result>();
+    }
+    BURTORCH_INLINE constexpr auto bias() const { return number<true, P::steps[k].c>(); }
+    BURTORCH_INLINE constexpr PlainOf<T> constant() const { return P::steps[k].constant; }
+    BURTORCH_INLINE constexpr std::size_t index() const { return std::size_t{P::steps[k].target}; }
+    BURTORCH_INLINE List<T> list(std::size_t i) const {
+      return i == 0 ? listOf<k, 0>(memory) : listOf<k, P::listsOf(P::steps[k]) - 1>(memory);
+    }
+    BURTORCH_INLINE const T* results() const { return memory.listed + slot; }
+    BURTORCH_INLINE const T* resultGradients() const { return memory.listedGradient + slot; }
+    static constexpr std::uint32_t slot = P::placeOf(P::steps[k].result).slot;
+
+    /// For rules behind a pointer, which take numbers in any case.
+    BURTORCH_INLINE constexpr PlainOperands<T> plain() const {
+      constexpr Step<T> step = P::steps[k];
+      const auto orZero = [](auto number) __attribute__((always_inline)) {
+        if constexpr (std::is_same_v<decltype(number), Unread>)
+          return T{0};
+        else
+          return number;
+      };
+      PlainOperands<T> all{{orZero(x()), orZero(y()), orZero(z())},
+                           orZero(result()),
+                           T{0},
+                           constant(),
+                           {},
+                           index(),
+                           nullptr,
+                           nullptr};
+      if constexpr (step.length > 0) {
+        all.lists[0] = list(0);
+        all.lists[1] = list(1);
+        if constexpr (step.info().hasBias) all.biasNumber = bias();
+        if constexpr (step.info().isBlock())
+          all.resultList = results(), all.resultGradientList = resultGradients();
+      }
+      return all;
+    }
+  };
+
   template <class Plan, std::size_t k> BURTORCH_INLINE static constexpr void forwardStep(const M& memory) {
     constexpr Step<T> step = P::steps[k];
-    constexpr Where result = P::placeOf(step.result), a = P::placeOf(step.a), b = P::placeOf(step.b),
-                    c = P::placeOf(step.c);
-    if constexpr (!Plan::anyResult(Plan::isNeeded, step) || result.home == Home::constant) {
-      return;
-    } else if constexpr (step.user != nullptr) {
-      constexpr UserRules<T> rules = *step.user;
-      if constexpr (rules.arity == Arity::unary)
-        store<result.home>(memory, result, rules.unary(load<a.home>(memory, a)));
-      else if constexpr (rules.arity == Arity::constant)
-        store<result.home>(memory, result, rules.constant(load<a.home>(memory, a), step.constant));
-      else if constexpr (rules.arity == Arity::binary)
-        store<result.home>(memory, result, rules.binary(load<a.home>(memory, a), load<b.home>(memory, b)));
-      else
-        store<result.home>(memory, result, rules.varying(listOf<k, 0>(memory)));
-    } else {
-      using Op = OpAt<step.op>;
-      if constexpr (std::is_same_v<Op, Constant>)
+    constexpr Where result = P::placeOf(step.result);
+    if constexpr (Plan::anyResult(Plan::isNeeded, step) && result.home != Home::constant) {
+      const StepOperands<k, SlopeReads::all & ~SlopeReads::result> in{memory};
+      if constexpr (step.info().isLeaf())
         store<result.home>(memory, result, T{step.constant});
-      else if constexpr (std::is_same_v<Op, Select>)
-        store<result.home>(
-            memory, result,
-            select(load<a.home>(memory, a) != T{0}, load<b.home>(memory, b), load<c.home>(memory, c)));
-      else if constexpr (isCondition<Op> && Op::arity == Arity::unary)  // no slope: not for Mode<Dual>
-        store<result.home>(memory, result, Op::value(load<a.home>(memory, a)));
-      else if constexpr (isCondition<Op>)
-        store<result.home>(memory, result, Op::value(load<a.home>(memory, a), load<b.home>(memory, b)));
-      else if constexpr (Op::arity == Arity::unary)
-        store<result.home>(memory, result, apply<Op>(load<a.home>(memory, a)));
-      else if constexpr (Op::arity == Arity::constant)
-        store<result.home>(memory, result, applyConstant<Op>(load<a.home>(memory, a), step.constant));
-      else if constexpr (Op::arity == Arity::binary)
-        store<result.home>(memory, result, apply<Op>(load<a.home>(memory, a), load<b.home>(memory, b)));
+      else if constexpr (step.user != nullptr && step.info().isBlock())
+        step.user->value(in.plain(), memory.listed + result.slot);
+      else if constexpr (step.user != nullptr)
+        store<result.home>(memory, result, step.user->value(in.plain(), nullptr));
+      else if constexpr (step.info().isBlock())
+        valueOf<OpAt<step.op>>(in, memory.listed + result.slot);
       else
-        forwardList<Op, k>(memory);
+        store<result.home>(memory, result, valueOf<OpAt<step.op>>(in));
     }
-  }
-  template <class Op, std::size_t k> BURTORCH_INLINE static void forwardList(const M& memory) {
-    constexpr Step<T> step = P::steps[k];
-    constexpr Where result = P::placeOf(step.result), c = P::placeOf(step.c);
-    if constexpr (Op::arity == Arity::block)
-      Op::value(listOf<k, 0>(memory), memory.listed + result.slot);
-    else if constexpr (step.c >= 0)  // a bias
-      store<result.home>(memory, result,
-                         Op::value(listOf<k, 0>(memory), listOf<k, 1>(memory)) + load<c.home>(memory, c));
-    else if constexpr (Op::arity == Arity::pair)
-      store<result.home>(memory, result, Op::value(listOf<k, 0>(memory), listOf<k, 1>(memory)));
-    else if constexpr (Op::takesIndex)
-      store<result.home>(memory, result, Op::value(listOf<k, 0>(memory), std::size_t{step.target}));
-    else
-      store<result.home>(memory, result, Op::value(listOf<k, 0>(memory)));
-  }
-
-  /// What a slope rule is handed: a number, or something that stands for one it does not look at.
-  template <bool isRead, Home home> BURTORCH_INLINE static constexpr auto seen(const M& memory, Where place) {
-    if constexpr (isRead)
-      return load<home>(memory, place);
-    else
-      return Unread{};
-  }
-  /// A user's rule is behind a pointer and takes a number in any case.
-  template <bool isRead, Home home>
-  BURTORCH_INLINE static constexpr T seenOrZero(const M& memory, Where place) {
-    return isRead ? load<home>(memory, place) : T{0};
   }
 
   template <class Plan, std::size_t row, std::size_t k>
   BURTORCH_INLINE static constexpr void backwardStep(const M& memory) {
     constexpr Step<T> step = P::steps[k];
-    constexpr auto& flow = Plan::flows[row];
-    if constexpr (!Plan::anyResult(flow.isActive, step)) {
+    if constexpr (!Plan::anyResult(Plan::flows[row].isActive, step)) {
       return;
     } else if constexpr (step.length > 0) {
       backwardList<Plan, row, k>(memory);
     } else {
       constexpr Where result = P::gradientPlaceOf(step.result);
       const T g = gradient<result.home>(memory, result);
-      if constexpr (step.op == GraphOps::indexOf<Select>()) {
-        const Mask isB = load<P::placeOf(step.a).home>(memory, P::placeOf(step.a)) != T{0};
-        if constexpr (Plan::isActiveIn(flow, step.b))
-          choose<Plan, row, k, step.b, flow.isFirstB[k]>(memory, isB, g);
-        if constexpr (Plan::isActiveIn(flow, step.c))
-          choose<Plan, row, k, step.c, flow.isFirstC[k]>(memory, !isB, g);
-      } else {
-        passOn<Plan, row, k, false>(memory, g);
-        passOn<Plan, row, k, true>(memory, g);
-      }
+      passOn<Plan, row, k, 0>(memory, g);
+      passOn<Plan, row, k, 1>(memory, g);
+      if constexpr (step.c >= 0) passOn<Plan, row, k, 2>(memory, g);
     }
   }
-  /// Adds what leaves step k for its first operand, or for its second.
-  template <class Plan, std::size_t row, std::size_t k, bool isY>
+  /// Adds what leaves step k for operand i.
+  template <class Plan, std::size_t row, std::size_t k, int i>
   BURTORCH_INLINE static constexpr void passOn(const M& memory, const T& g) {
     constexpr Step<T> step = P::steps[k];
     constexpr auto& flow = Plan::flows[row];
-    constexpr Id id = isY ? step.b : step.a;
-    if constexpr (Plan::isActiveIn(flow, id)) {
-      constexpr bool isFirst = isY ? flow.isFirstB[k] : flow.isFirstA[k];
-      const T slope = slopeOf<k, isY>(memory, g);
-      if constexpr (flow.isConditional[static_cast<std::size_t>(step.result)])
+    constexpr Id id = step.operand(i);
+    if constexpr (step.info().passesTo(i) && Plan::isActiveIn(flow, id)) {
+      constexpr bool isFirst = flow.isFirst[i][k];
+      const T slope = slopeFor<k, i>(memory, g);
+      if constexpr (step.info().isChoice) {
+        const Mask choosesY =
+            ops::Select::choosesY(load<P::placeOf(step.a).home>(memory, P::placeOf(step.a)));
+        choose<Plan, row, k, id, isFirst>(memory, i == 1 ? choosesY : !choosesY, slope);
+      } else if constexpr (flow.isConditional[static_cast<std::size_t>(step.result)]) {
         choose<Plan, row, k, id, isFirst>(memory, memory.isReached[step.result], slope);
-      else
+      } else {
         add<P::gradientPlaceOf(id).home, isFirst>(memory, P::gradientPlaceOf(id), slope);
+      }
     }
   }
-  /// What leaves step k for its first operand, or for its second.
-  template <std::size_t k, bool isY> BURTORCH_INLINE static constexpr T slopeOf(const M& memory, const T& g) {
-    using R = SlopeReads;
+  template <std::size_t k, int i> BURTORCH_INLINE static constexpr T slopeFor(const M& memory, const T& g) {
     constexpr Step<T> step = P::steps[k];
-    constexpr int reads = isY ? step.reads.byY : step.reads.byX;
-    constexpr bool x = (reads & R::x) != 0, y = (reads & R::y) != 0, z = (reads & R::result) != 0;
-    constexpr Where a = P::placeOf(step.a), b = P::placeOf(step.b), result = P::placeOf(step.result);
-    if constexpr (step.user != nullptr) {
-      constexpr UserRules<T> rules = *step.user;
-      if constexpr (rules.arity == Arity::unary)
-        return rules.unarySlope(g, seenOrZero<x, a.home>(memory, a),
-                                seenOrZero<z, result.home>(memory, result));
-      else if constexpr (rules.arity == Arity::constant)
-        return rules.constantSlope(g, seenOrZero<x, a.home>(memory, a), step.constant,
-                                   seenOrZero<z, result.home>(memory, result));
-      else
-        return (isY ? rules.slopeY : rules.slopeX)(g, seenOrZero<x, a.home>(memory, a),
-                                                   seenOrZero<y, b.home>(memory, b),
-                                                   seenOrZero<z, result.home>(memory, result));
+    const StepOperands<k, step.reads.by(i)> in{memory};
+    if constexpr (step.user == nullptr) {
+      return slopeOf<OpAt<step.op>, i>(g, in);
     } else {
-      using Op = OpAt<step.op>;
-      if constexpr (Op::arity == Arity::unary)
-        return Op::slope(g, seen<x, a.home>(memory, a), seen<z, result.home>(memory, result));
-      else if constexpr (Op::arity == Arity::constant)
-        return Op::slope(g, seen<x, a.home>(memory, a), step.constant, seen<z, result.home>(memory, result));
-      else if constexpr (isY)
-        return Op::slopeY(g, seen<x, a.home>(memory, a), seen<y, b.home>(memory, b),
-                          seen<z, result.home>(memory, result));
-      else
-        return Op::slopeX(g, seen<x, a.home>(memory, a), seen<y, b.home>(memory, b),
-                          seen<z, result.home>(memory, result));
+      PlainGradients<T> all{};
+      step.user->vjp(g, in.plain(), all);
+      return all.numbers[i];
     }
   }
   /// Passes a gradient on from step k only where a select has chosen it. What is not chosen passes nothing on, not even
@@ -291,32 +272,37 @@ template <class P> class Evaluate {
         pullList<Plan, row, k>(memory, g);
       } else if constexpr (Plan::isActiveIn(flow, step.c)) {
         // Others add to the gradient of the bias, and count on this to be the first.
-        add<bias.home, flow.isFirstC[k]>(memory, bias, T{0});
+        add<bias.home, flow.isFirst[2][k]>(memory, bias, T{0});
       }
     }
   }
+  /// Where the gradients of the lists of step k are summed, and that of its bias.
+  template <class Plan, std::size_t row, std::size_t k> struct ListSink {
+    const M& memory;
+
+    BURTORCH_INLINE void bias(const T& g) const {
+      constexpr Where place = P::gradientPlaceOf(P::steps[k].c);
+      if constexpr (Plan::isActiveIn(Plan::flows[row], P::steps[k].c))
+        add<place.home, Plan::flows[row].isFirst[2][k]>(memory, place, g);
+    }
+    BURTORCH_INLINE GradientList<T> list(std::size_t i) const {
+      return i == 0 ? gradientsOf<Plan, row, k, 0>(memory)
+                    : gradientsOf<Plan, row, k, P::listsOf(P::steps[k]) - 1>(memory);
+    }
+  };
   template <class Plan, std::size_t row, std::size_t k>
   BURTORCH_INLINE static void pullList(const M& memory, const T& g) {
     constexpr Step<T> step = P::steps[k];
-    constexpr Where result = P::gradientPlaceOf(step.result), bias = P::gradientPlaceOf(step.c);
-    constexpr auto& flow = Plan::flows[row];
-    constexpr bool readsResult = (step.reads.byX & SlopeReads::result) != 0;
-    const List<T> xs = listOf<k, 0>(memory);
-    const GradientList<T> gs = gradientsOf<Plan, row, k, 0>(memory);
-    if constexpr (step.user != nullptr) {
-      step.user->varyingSlope(g, xs, seenOrZero<readsResult, result.home>(memory, result), gs);
+    const StepOperands<k, step.reads.byX & SlopeReads::result> in{memory};
+    const ListSink<Plan, row, k> sink{memory};
+    if constexpr (step.user == nullptr) {
+      vjpOf<OpAt<step.op>>(g, in, sink);
     } else {
-      using Op = OpAt<step.op>;
-      if constexpr (Op::arity == Arity::pair) {
-        if constexpr (Plan::isActiveIn(flow, step.c)) add<bias.home, flow.isFirstC[k]>(memory, bias, g);
-        Op::slope(g, xs, listOf<k, 1>(memory), gs, gradientsOf<Plan, row, k, 1>(memory));
-      } else if constexpr (Op::arity == Arity::block) {
-        Op::slope(memory.listedGradient + result.slot, xs, memory.listed + result.slot, gs);
-      } else if constexpr (Op::takesIndex) {
-        Op::slope(g, xs, seen<readsResult, result.home>(memory, result), gs, std::size_t{step.target});
-      } else {
-        Op::slope(g, xs, seen<readsResult, result.home>(memory, result), gs);
-      }
+      PlainGradients<T> all{};
+      all.lists[0] = sink.list(0);
+      all.lists[1] = sink.list(1);
+      step.user->vjp(g, in.plain(), all);
+      if constexpr (step.info().hasBias) sink.bias(all.biasNumber);
     }
   }
 

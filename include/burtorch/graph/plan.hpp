@@ -2,6 +2,7 @@
 // outputs only removes every step that does not contribute. All of it is decided at compile time.
 #pragma once
 
+#include "../core/analysis.hpp"
 #include "program.hpp"
 
 namespace burtorch::graph {
@@ -19,49 +20,46 @@ template <std::size_t... inputs> struct WantInputs {
 struct WantNothing {
   static constexpr bool wants(std::size_t, std::size_t) { return false; }
 };
+/// With respect to every number of the graph, constants too.
+struct WantEverything {
+  static constexpr bool wantsAllNumbers = true;
+  static constexpr bool wants(std::size_t, std::size_t) { return true; }
+};
 
 /// `wantsValue`: all outputs are computed. `Want`: with respect to what the gradients of the outputs `rows` are taken.
 template <class P, class Want, bool wantsValue, std::size_t... rows> class Plan {
   using T = typename P::Number;
   static constexpr std::size_t n = static_cast<std::size_t>(P::numberCount);
 
-  static constexpr bool isConstant(const Step<T>& step) { return step.op == GraphOps::indexOf<Constant>(); }
-  static constexpr bool isSelect(const Step<T>& step) { return step.op == GraphOps::indexOf<Select>(); }
-  static constexpr bool isConditionStep(const Step<T>& step) {
-    return step.op >= GraphOps::indexOf<Less>() && step.op <= GraphOps::indexOf<Not>();
-  }
-
-  /// Calls visit(operand) for the operands that a gradient flows to, in the order of the reverse rules. An argument that
-  /// lists read in place counts as a whole, by its first number: layers may be large.
-  template <class Visit> static constexpr void forEachFlow(std::size_t k, Visit visitNumber) {
-    const auto& step = P::steps[k];
-    const auto visit = [&](Id id) { visitNumber(wholeOf(id)); };
-    if (isConstant(step) || isConditionStep(step)) return;
-    if (isSelect(step)) return visit(step.b), visit(step.c);
-    if (step.c >= 0) visit(step.c);
-    if (step.length > 0) {
-      for (std::size_t list = 0; list < P::listsOf(step); ++list)
-        for (std::int32_t i = 0; i < (P::layout.lists[k][list].isArgument ? 1 : step.length); ++i)
-          visit(P::operandOf(step, list, i));
-      return;
+  /// The graph for analysis.hpp: all operands, or only those that a gradient flows to. An argument that lists read in
+  /// place counts as a whole, by its first number: layers may be large.
+  template <bool onlyFlows> struct View {
+    static constexpr std::size_t instructionCount() { return P::stepCount; }
+    static constexpr NumberRange results(std::size_t k) {
+      return {at(P::steps[k].result), static_cast<std::size_t>(P::steps[k].count)};
     }
-    visit(step.a);
-    if (step.b >= 0) visit(step.b);
-  }
+    template <class Visit> static constexpr void forEachOperand(std::size_t k, Visit visit) {
+      const auto& step = P::steps[k];
+      for (std::size_t i = 0; i < 3; ++i)
+        if (step.operand(i) >= 0 && (!onlyFlows || step.info().passesTo(i)))
+          visit(at(wholeOf(step.operand(i))), std::size_t{1}, std::ptrdiff_t{1});
+      for (std::size_t list = 0; list < P::listsOf(step); ++list) {
+        const ListPlan& plan = P::layout.lists[k][list];
+        const auto& of = step.lists[list];
+        if (plan.isArgument)
+          visit(at(P::argumentStart[plan.argument]), std::size_t{1}, std::ptrdiff_t{1});
+        else if (of.isEven())
+          visit(at(of.first), static_cast<std::size_t>(step.length), std::ptrdiff_t{of.stride});
+        else
+          for (std::int32_t i = 0; i < step.length; ++i)
+            visit(at(P::operandOf(step, list, i)), std::size_t{1}, std::ptrdiff_t{1});
+      }
+    }
+  };
   static constexpr Id wholeOf(Id id) {
     if (id >= P::inputCount) return id;
     const std::size_t argument = P::argumentOf(id);
     return P::layout.use[argument] == ArgumentUse::inPlace ? P::argumentStart[argument] : id;
-  }
-  template <class Visit> static constexpr void forEachOperand(std::size_t k, Visit visit) {
-    const auto& step = P::steps[k];
-    if (isConstant(step)) return;
-    if (isSelect(step)) visit(step.a);
-    forEachFlow(k, visit);
-    if (isConditionStep(step)) {
-      visit(step.a);
-      if (step.b >= 0) visit(step.b);
-    }
   }
 
   using Numbers = std::array<bool, n>;
@@ -87,12 +85,9 @@ template <class P, class Want, bool wantsValue, std::size_t... rows> class Plan 
         if (isWhole) break;
       }
     }
-    for (std::size_t k = 0; k < P::stepCount; ++k) {
-      const auto& step = P::steps[k];
-      bool does = false;
-      forEachFlow(k, [&](Id id) { does = does || found[at(id)]; });
-      for (std::int32_t i = 0; i < step.count; ++i) found[at(step.result + i)] = does;
-    }
+    if constexpr (requires { Want::wantsAllNumbers; })
+      for (bool& number : found) number = true;
+    burtorch::varies(View<true>{}, Marks(found.data()), [](std::size_t) { return true; });
     return found;
   }
   static constexpr Numbers varies = findVarying();
@@ -102,8 +97,7 @@ template <class P, class Want, bool wantsValue, std::size_t... rows> class Plan 
   struct Flow {
     Numbers isActive{};       // the output depends on it, and it on a wanted input; see isActiveIn
     Numbers isConditional{};  // only if a select chooses it
-    std::array<bool, P::stepCount> isFirstA{}, isFirstB{},
-        isFirstC{};  // the first gradient that reaches an operand
+    std::array<bool, P::stepCount> isFirst[3]{};  // the first gradient that reaches an operand
     bool hasConditional = false;
   };
 
@@ -113,31 +107,16 @@ template <class P, class Want, bool wantsValue, std::size_t... rows> class Plan 
     Numbers isReached{}, isAlways{}, hasGradient{};
     output = wholeOf(output);
     isReached[at(output)] = isAlways[at(output)] = hasGradient[at(output)] = true;
+    const auto isVarying = [](std::size_t k) { return anyResult(varies, P::steps[k]); };
+    reaches(View<true>{}, Marks(isReached.data()), isVarying);
+    reaches(View<true>{}, Marks(isAlways.data()),
+            [&](std::size_t k) { return isVarying(k) && !P::steps[k].info().isChoice; });
     for (std::size_t k = P::stepCount; k-- > 0;) {
       const auto& step = P::steps[k];
-      if (!anyResult(isReached, step)) continue;
-      const bool isSure = anyResult(isAlways, step) && !isSelect(step);
-      bool does = false;
-      for (std::int32_t i = 0; i < step.count; ++i) does = does || varies[at(step.result + i)];
-      if (!does) continue;
-      forEachFlow(k, [&](Id id) {
-        isReached[at(id)] = true;
-        isAlways[at(id)] = isAlways[at(id)] || isSure;
-      });
-      const auto isFirst = [&](Id id) {
-        if (id < 0) return false;
-        const bool is = !hasGradient[at(id)];
-        hasGradient[at(id)] = true;
-        return is;
-      };
-      if (isSelect(step)) {
-        flow.isFirstB[k] = isFirst(step.b);
-        flow.isFirstC[k] = isFirst(step.c);
-      } else {
-        flow.isFirstC[k] = isFirst(step.c);
-        flow.isFirstA[k] = isFirst(step.a);
-        flow.isFirstB[k] = isFirst(step.b);
-      }
+      if (!anyResult(isReached, step) || !isVarying(k)) continue;
+      for (std::size_t i = 0; i < 3; ++i)
+        if (step.operand(i) >= 0 && step.info().passesTo(i))
+          flow.isFirst[i][k] = firstUse(Marks(hasGradient.data()), at(step.operand(i)));
     }
     const auto settle = [&](Id first, Id last) {
       for (std::size_t i = at(first); i < at(last); ++i) {
@@ -180,29 +159,29 @@ template <class P, class Want, bool wantsValue, std::size_t... rows> class Plan 
     Numbers needed{};
     if (wantsValue)
       for (const Id output : P::outputs) needed[at(output)] = true;
-    for (std::size_t k = P::stepCount; k-- > 0;) {
+    for (std::size_t k = 0; k < P::stepCount; ++k) {
       const auto& step = P::steps[k];
-      bool flowsA = false, flowsB = false, isActive = false;
+      int reads = 0;
       for (const Flow& flow : flows) {
         if (!anyResult(flow.isActive, step)) continue;
-        isActive = true;
-        flowsA = flowsA || isActiveIn(flow, step.a);
-        flowsB = flowsB || isActiveIn(flow, step.b);
+        if (step.length > 0) reads |= step.reads.byX;
+        for (std::size_t i = 0; i < 3 && step.length == 0; ++i)
+          if (step.info().passesTo(i) && isActiveIn(flow, step.operand(i))) reads |= step.reads.by(i);
       }
-      if (isActive && isSelect(step)) needed[at(step.a)] = true;
-      if (isActive && step.length > 0) {
-        forEachFlow(k, [&](Id id) { needed[at(id)] = true; });
-        if (step.reads.byX & SlopeReads::result)
-          for (std::int32_t i = 0; i < step.count; ++i) needed[at(step.result + i)] = true;
-      }
-      if (isActive && step.length == 0 && !isSelect(step)) {
-        const int reads = (flowsA ? step.reads.byX : 0) | (flowsB ? step.reads.byY : 0);
+      if (step.length > 0) {
+        if (reads != 0)
+          View<true>::forEachOperand(k, [&](std::size_t first, std::size_t count, std::ptrdiff_t stride) {
+            Marks(needed.data()).set(first, count, stride);
+          });
+      } else {
         if (reads & SlopeReads::x) needed[at(step.a)] = true;
-        if ((reads & SlopeReads::y) && step.b >= 0) needed[at(step.b)] = true;
-        if (reads & SlopeReads::result) needed[at(step.result)] = true;
+        if (reads & SlopeReads::y) needed[at(step.b)] = true;
+        if (reads & SlopeReads::z) needed[at(step.c)] = true;
       }
-      if (anyResult(needed, step)) forEachOperand(k, [&](Id id) { needed[at(id)] = true; });
+      if (reads & SlopeReads::result)
+        for (std::int32_t i = 0; i < step.count; ++i) needed[at(step.result + i)] = true;
     }
+    reaches(View<false>{}, Marks(needed.data()), [](std::size_t) { return true; });
     return needed;
   }
 

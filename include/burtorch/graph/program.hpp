@@ -140,13 +140,7 @@ template <class F, class T, class... Args> class Program {
   static constexpr const auto& operands = stored.operands;
   static constexpr const auto& outputs = stored.outputs;
 
-  static constexpr bool isPairStep(const Step<T>& step) {
-    return step.op == GraphOps::indexOf<ops::InnerProductNoBias>() ||
-           step.op == GraphOps::indexOf<ops::InnerProductWithBias>();
-  }
-  static constexpr std::size_t listsOf(const Step<T>& step) {
-    return step.length == 0 ? 0 : isPairStep(step) ? 2 : 1;
-  }
+  static constexpr std::size_t listsOf(const Step<T>& step) { return step.info().listCount(); }
   /// Element i of a step's list.
   static constexpr Id operandOf(const Step<T>& step, std::size_t list, std::int32_t i) {
     const Operands& of = step.lists[list];
@@ -209,7 +203,7 @@ template <class F, class T, class... Args> class Program {
             isListed[static_cast<std::size_t>(id - inputCount)] = true;
         }
       }
-      if (isBlock(step))
+      if (step.info().isBlock())
         for (std::int32_t i = 0; i < step.count; ++i)
           isListed[static_cast<std::size_t>(step.result + i - inputCount)] = true;
     }
@@ -223,16 +217,13 @@ template <class F, class T, class... Args> class Program {
         const auto r = static_cast<std::size_t>(step.result + i - inputCount);
         if (isListed[r])
           all.results[r] = {Home::listed, 0, all.listed++};
-        else if (step.op == GraphOps::indexOf<Constant>())
-          all.results[r] = {Home::constant, 0, 0, step.constant};
+        else if (step.info().isLeaf())  // a slot for its gradient, in case somebody wants it
+          all.results[r] = {Home::constant, 0, all.locals++, step.constant};
         else
           all.results[r] = {Home::local, 0, all.locals++};
       }
     planLists(all);
     return all;
-  }
-  static constexpr bool isBlock(const Step<T>& step) {
-    return step.op == GraphOps::indexOf<ops::Softmax>() || step.op == GraphOps::indexOf<ops::MulVarying>();
   }
 
   static constexpr void planLists(Layout& all) {

@@ -10,8 +10,9 @@
 #include <type_traits>
 #include <vector>
 
+#include "../core/analysis.hpp"
+#include "../core/op_dispatch.hpp"
 #include "../core/pack.hpp"
-#include "../core/sweep.hpp"
 
 BURTORCH_FUSE_BEGIN
 namespace burtorch::graph {
@@ -74,31 +75,37 @@ template <class E> class Threaded {
   static const Step* pause(const Step* step, E*, E*, const Index*, E) { return step + 1; }
   static const Step* stop(const Step*, E*, E*, const Index*, E) { return nullptr; }
 
+  /// Operators whose operands and gradients may stay in registers between steps.
+  template <class Op> static constexpr bool isCarried = operandCount<Op> == 1 || operandCount<Op> == 2;
+  struct StepOperands {
+    const Step* step;
+    const E &x_, &y_, &result_;
+
+    BURTORCH_INLINE const E& x() const { return x_; }
+    BURTORCH_INLINE const E& y() const { return y_; }
+    BURTORCH_INLINE const E& result() const { return result_; }
+    BURTORCH_INLINE T constant() const { return step->constant; }
+  };
+
   static Instruction codeOf(const Step* step) { return {0, step->a, step->b}; }
 
   /// `carried` says which operands are the result of the step before: bit 0 the first, bit 1 the second.
   template <class Op, int carriedOperands>
   static const Step* compute(const Step* step, E* values, E* gradients, const Index* words, E carried) {
     E result;
-    if constexpr (isScalarOp<Op>) {
+    if constexpr (isCarried<Op>) {
       const E x = (carriedOperands & 1) != 0 ? carried : values[step->a];
-      if constexpr (Op::arity == Arity::unary) {
-        result = apply<Op>(x);
-      } else if constexpr (Op::arity == Arity::constant) {
-        result = applyConstant<Op>(x, step->constant);
-      } else {
-        const E y = (carriedOperands & 2) != 0 ? carried : values[step->b];
-        result = apply<Op>(x, y);
-      }
+      const E y = (carriedOperands & 2) != 0 ? carried : values[operandCount<Op> == 2 ? step->b : step->a];
+      result = valueOf<Op>(StepOperands{step, x, y, x});
       values[step->result] = result;
     } else {
-      burtorch::compute<Op, E>(values, words, codeOf(step), step->result);
+      burtorch::compute<Op, E>({values, nullptr, words}, values, codeOf(step), step->result);
       result = values[step->result];
     }
     BURTORCH_JUMP step[1].run(step + 1, values, gradients, words, result);
   }
   static const Step* computeUser(const Step* step, E* values, E* gradients, const Index* words, E) {
-    step->user->compute(values, words, codeOf(step), step->result);
+    step->user->compute({values, nullptr, words}, values, codeOf(step), step->result);
     BURTORCH_JUMP step[1].run(step + 1, values, gradients, words, values[step->result]);
   }
 
@@ -106,18 +113,13 @@ template <class E> class Threaded {
   /// the gradient that the next step wants is: 0 in memory, 1 that of the first operand, 2 that of the second.
   template <class Op, int adds, int next>
   static const Step* pull(const Step* step, E* values, E* gradients, const Index* words, E g) {
-    E x, y;
-    if constexpr (Op::arity == Arity::unary) {
-      x = Op::slope(g, values[step->a], values[step->result]);
-    } else if constexpr (Op::arity == Arity::constant) {
-      x = Op::slope(g, values[step->a], step->constant, values[step->result]);
-    } else {
-      x = Op::slopeX(g, values[step->a], values[step->b], values[step->result]);
-      y = Op::slopeY(g, values[step->a], values[step->b], values[step->result]);
-    }
+    const StepOperands in{step, values[step->a], values[operandCount<Op> == 2 ? step->b : step->a],
+                          values[step->result]};
+    E x = slopeOf<Op, 0>(g, in), y;
+    if constexpr (operandCount<Op> == 2) y = slopeOf<Op, 1>(g, in);
     if constexpr ((adds & 1) != 0) x = gradients[step->a] + x;
     gradients[step->a] = x;
-    if constexpr (Op::arity == Arity::binary) {
+    if constexpr (operandCount<Op> == 2) {
       if constexpr ((adds & 2) != 0) y = gradients[step->b] + y;
       gradients[step->b] = y;
     }
@@ -139,9 +141,9 @@ template <class E> class Threaded {
   }
 
   template <class Op> static Run computeOf(int carriedOperands) {
-    if constexpr (!isScalarOp<Op>) {
+    if constexpr (!isCarried<Op>) {
       return &compute<Op, 0>;
-    } else if constexpr (Op::arity != Arity::binary) {
+    } else if constexpr (operandCount<Op> == 1) {
       return (carriedOperands & 1) != 0 ? &compute<Op, 1> : &compute<Op, 0>;
     } else {
       constexpr Run runs[] = {&compute<Op, 0>, &compute<Op, 1>, &compute<Op, 2>, &compute<Op, 3>};
@@ -149,9 +151,9 @@ template <class E> class Threaded {
     }
   }
   template <class Op> static Run pullOf(int adds, int next) {
-    if constexpr (!isScalarOp<Op>) {
+    if constexpr (!isCarried<Op>) {
       return &pullList<Op>;
-    } else if constexpr (Op::arity != Arity::binary) {
+    } else if constexpr (operandCount<Op> == 1) {
       constexpr Run runs[] = {&pull<Op, 0, 0>, &pull<Op, 1, 0>, &pull<Op, 0, 1>, &pull<Op, 1, 1>};
       return runs[(adds & 1) + 2 * next];
     } else {
@@ -168,20 +170,38 @@ template <class E> class Threaded {
     Index last;
   };
 
-  template <class N, Config C> void plan(const Tape<N, C>& tape, std::size_t inputCount) {
-    const std::vector<bool> isReached = findReached(tape);
-    std::vector<bool> varies(tape.size());
-    for (std::size_t i = 0; i < inputCount; ++i) varies[i] = true;
+  /// The instructions up to the root's, for analysis.hpp.
+  template <class N, Config C> struct View {
+    const Tape<N, C>& tape;
+    std::vector<Index> firsts{};  // number of each instruction, and one past the last
+
+    std::size_t instructionCount() const { return firsts.size() - 1; }
+    NumberRange results(std::size_t k) const { return {firsts[k], firsts[k + 1] - firsts[k]}; }
+    template <class Visit> void forEachOperand(std::size_t k, Visit visit) const {
+      const Instruction code = tape.instruction(k);
+      forEachOperandRange(code, tape.infoOf(code.op()), tape.words(), visit);
+    }
+  };
+
+  // Not inlined: it runs once, and its caller is often a loop that needs the registers.
+  template <class N, Config C> [[gnu::noinline]] void plan(const Tape<N, C>& tape, std::size_t inputCount) {
+    View<N, C> view{tape};
+    view.firsts.push_back(0);
+    for (std::size_t k = 0; view.firsts.back() <= root_; ++k)
+      view.firsts.push_back(view.firsts.back() + static_cast<Index>(tape.outputCount(k)));
+    std::vector<std::uint8_t> reached(tape.size()), varying(tape.size());
+    const Marks isReached(reached.data()), isVarying(varying.data());
+    isReached.set(root_);
+    reaches(view, isReached, [](std::size_t) { return true; });
+    isVarying.set(0, inputCount, 1);
+    varies(view, isVarying, [&](std::size_t k) { return isReached.hasAny(view.results(k)); });
     std::vector<Active> active;
-    forEachInstruction(tape, [&](Instruction code, const OpInfo& info, Index first, Index last) {
-      bool isNeeded = false, does = false;
-      for (Index node = first; node <= last; ++node) isNeeded = isNeeded || isReached[node];
-      if (!isNeeded || info.arity == Arity::leaf) return;
-      forEachOperand(code, info, words_, [&](Index node) { does = does || varies[node]; });
-      if (!does) return;
-      for (Index node = first; node <= last; ++node) varies[node] = true;
-      active.push_back({code, last});
-    });
+    for (std::size_t k = 0; k < view.instructionCount(); ++k) {
+      const Instruction code = tape.instruction(k);
+      if (!tape.infoOf(code.op()).isLeaf() && isReached.hasAny(view.results(k)) &&
+          isVarying.hasAny(view.results(k)))
+        active.push_back({code, view.firsts[k + 1] - 1});
+    }
     planForward(tape, active);
     both_ = forward_;
     append(forward_, {&stop, 0, 0, 0, 0, {T{}}});
@@ -189,39 +209,12 @@ template <class E> class Threaded {
     append(both_, {&stop, 0, 0, 0, 0, {T{}}});
   }
 
-  template <class N, Config C, class Visit> void forEachInstruction(const Tape<N, C>& tape, Visit visit) {
-    Index first = 0;
-    for (std::size_t k = 0; first <= root_; ++k) {
-      const Instruction code = tape.instruction(k);
-      const OpInfo& info = tape.infoOf(code.op());
-      const Index count = info.writesMany() ? code.b() : 1;
-      visit(code, info, first, first + count - 1);
-      first += count;
-    }
-  }
-  template <class N, Config C> std::vector<bool> findReached(const Tape<N, C>& tape) {
-    std::vector<bool> isReached(tape.size());
-    isReached[root_] = true;
-    auto position = tape.find(root_);
-    Index last = position.last;
-    for (std::size_t k = position.instruction + 1; k-- > 0;) {
-      const Instruction code = tape.instruction(k);
-      const OpInfo& info = tape.infoOf(code.op());
-      const Index count = info.writesMany() ? code.b() : 1;
-      bool isNeeded = false;
-      for (Index i = 0; i < count; ++i) isNeeded = isNeeded || isReached[last - i];
-      if (isNeeded) forEachOperand(code, info, words_, [&](Index node) { isReached[node] = true; });
-      last -= count;
-    }
-    return isReached;
-  }
-
   template <class N, Config C> Step stepOf(const Tape<N, C>& tape, const Active& at) const {
     Step step{nullptr, at.code.a(), at.code.b(), at.last, 0, {T{}}};
     const OpInfo& info = tape.infoOf(at.code.op());
     if constexpr (std::is_same_v<N, E>)
       if (at.code.op() >= firstUserOpcode) step.user = tape.userOp(at.code.op());
-    if (at.code.op() < firstUserOpcode && info.arity == Arity::constant)
+    if (at.code.op() < firstUserOpcode && info.hasConstant())
       step.constant = constantAt<E>(words_, at.code.b());
     return step;
   }
@@ -239,10 +232,10 @@ template <class E> class Threaded {
       Step step = stepOf(tape, at);
       step.run = &computeUser;
       OpList::visitAt(at.code.op(), [&]<class Op>() {
-        if constexpr (Op::arity != Arity::leaf) {
+        if constexpr (!isLeafOp<Op>) {
           int carried = 0;
-          if (isScalarOp<Op> && !isAfterPause(forward_))
-            carried = (step.a == before ? 1 : 0) | (Op::arity == Arity::binary && step.b == before ? 2 : 0);
+          if (isCarried<Op> && !isAfterPause(forward_))
+            carried = (step.a == before ? 1 : 0) | (operandCount<Op> == 2 && step.b == before ? 2 : 0);
           step.run = computeOf<Op>(carried);
         }
       });
@@ -253,20 +246,22 @@ template <class E> class Threaded {
 
   template <class N, Config C> void planBackward(const Tape<N, C>& tape, const std::vector<Active>& active) {
     // What lists and operators of the user's add to is cleared first; elsewhere the first gradient is stored.
-    std::vector<bool> hasGradient(tape.size());
-    const auto sum = [&](Index node) {
-      if (!hasGradient[node]) summed_.push_back(node);
-      hasGradient[node] = true;
+    std::vector<std::uint8_t> used(tape.size());
+    const Marks hasGradient(used.data());
+    const auto sum = [&](Index first, Index count, std::int32_t stride) {
+      for (std::int64_t i = 0; i < count; ++i)
+        if (const auto node = static_cast<Index>(first + i * stride); firstUse(hasGradient, node))
+          summed_.push_back(node);
     };
     for (const Active& at : active) {
+      bool isSummed = true;
+      OpList::visitAt(at.code.op(), [&]<class Op>() { isSummed = !isCarried<Op>; });
+      if (!isSummed) continue;
       const OpInfo& info = tape.infoOf(at.code.op());
-      const bool isScalar =
-          info.arity == Arity::unary || info.arity == Arity::binary || info.arity == Arity::constant;
-      if (isScalar && at.code.op() < firstUserOpcode) continue;
-      forEachOperand(at.code, info, words_, sum);
-      for (Index i = 0; info.writesMany() && i < at.code.b(); ++i) sum(at.last - i);
+      forEachOperandRange(at.code, info, words_, sum);
+      if (info.writesMany()) sum(at.last, at.code.b(), -1);
     }
-    hasGradient[root_] = true;
+    hasGradient.set(root_);
     Step turnStep{&turn, 0, static_cast<Index>(summed_.size()), root_, 0, {T{}}};
     turnStep.summed = summed_.data();
     append(both_, turnStep);
@@ -275,20 +270,16 @@ template <class E> class Threaded {
       step.next = k > 0 ? active[k - 1].last : root_;
       step.run = &pullUser;
       OpList::visitAt(active[k].code.op(), [&]<class Op>() {
-        if constexpr (isScalarOp<Op>) {
-          int adds = 0;
+        if constexpr (isCarried<Op>) {
           // A constant gathers a gradient that nobody reads.
-          const auto note = [&](Index node, int bit) {
-            if (hasGradient[node]) adds |= bit;
-            hasGradient[node] = true;
-          };
-          note(step.a, 1);
-          if constexpr (Op::arity == Arity::binary) note(step.b, 2);
+          int adds = firstUse(hasGradient, step.a) ? 0 : 1;
           int next = step.a == step.next ? 1 : 0;
-          if constexpr (Op::arity == Arity::binary)
+          if constexpr (operandCount<Op> == 2) {
+            adds |= firstUse(hasGradient, step.b) ? 0 : 2;
             if (step.b == step.next) next = 2;
+          }
           step.run = pullOf<Op>(adds, next);
-        } else if constexpr (Op::arity != Arity::leaf) {
+        } else if constexpr (!isLeafOp<Op>) {
           step.run = pullOf<Op>(0, 0);
         }
       });

@@ -65,7 +65,7 @@ struct Operands {
 };
 
 /// One operator and where its operands are. What they mean depends on the operator's arity:
-///   unary a   binary a, b   constant a   select a ? b : c   varying, block: a list   pair: two lists, c the bias
+///   unary a   binary a, b   ternary a, b, c   constant a   varying, block: a list   pair: two lists, c the bias
 template <class T> struct Step {
   Opcode op = 0;
   SlopeReads reads{};  // which numbers its slope looks at
@@ -76,7 +76,10 @@ template <class T> struct Step {
   Operands lists[2] = {};
   std::int32_t target = 0;  // of crossEntropy
   PlainOf<T> constant{};
-  const UserRules<T>* user = nullptr;
+  const UserOp<T>* user = nullptr;
+
+  constexpr const OpInfo& info() const { return user != nullptr ? user->info : GraphOps::infos[op]; }
+  constexpr Id operand(std::size_t i) const { return i == 0 ? a : i == 1 ? b : c; }
 };
 
 /// What a traced function writes down.
@@ -191,9 +194,7 @@ constexpr auto operator!=(X x, Y y) { return !detail::compare<graph::Equal>(x, y
 /// Records the choice: all of a, b and the condition are computed, the gradient goes to the one chosen.
 template <class T> constexpr Symbol<T> select(Condition<T> condition, Symbol<T> a, Symbol<T> b) {
   if (condition.symbol.isConstant()) return condition.symbol.constant() != 0 ? a : b;
-  graph::Trace<T>& trace = condition.symbol.trace();
-  const graph::Id c = condition.symbol.idOn(trace), x = a.idOn(trace), y = b.idOn(trace);
-  return {trace, trace.append({.op = graph::GraphOps::indexOf<graph::Select>(), .a = c, .b = x, .c = y})};
+  return apply<ops::Select>(condition.symbol, a, b);
 }
 
 template <class T, Plain N, Plain M> constexpr Symbol<T> select(Condition<T> condition, N a, M b) {
@@ -221,6 +222,16 @@ template <class T> struct Mode<Symbol<T>> {
     step.b = y.idOn(trace);
     return {trace, trace.append(step)};
   }
+  template <class Op> static constexpr S ternary(S x, S y, S z) {
+    if (x.isConstant() && y.isConstant() && z.isConstant())
+      return S(Op::value(x.constant(), y.constant(), z.constant()));
+    graph::Trace<T>& trace = (!x.isConstant() ? x : !y.isConstant() ? y : z).trace();
+    Step step = stepOf<Op>();
+    step.a = x.idOn(trace);
+    step.b = y.idOn(trace);
+    step.c = z.idOn(trace);
+    return {trace, trace.append(step)};
+  }
   template <class Op> static constexpr S withConstant(S x, PlainOf<T> constant) {
     if (x.isConstant()) return S(Op::value(x.constant(), constant));
     graph::Trace<T>& trace = x.trace();
@@ -231,9 +242,7 @@ template <class T> struct Mode<Symbol<T>> {
   }
 
   template <class Op> static constexpr Step stepOf() {
-    Step step{.op = graph::opcodeOf<Op>(), .user = graph::userRulesOf<Op, T>()};
-    if constexpr (!graph::isCondition<Op>) step.reads = slopeReads<Op, T>();
-    return step;
+    return {.op = graph::opcodeOf<Op>(), .reads = slopeReads<Op, T>(), .user = graph::userOpIn<Op, T>()};
   }
 };
 

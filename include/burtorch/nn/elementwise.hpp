@@ -14,7 +14,7 @@ namespace ops {
 /// A unary operator on every number.
 template <class Op> struct Each : LayerOp {
   static constexpr std::string_view name = Op::name, formula = infoOf<Op>().formula;
-  static constexpr bool hasPoles = !OpList::contains<Op> || std::is_same_v<Op, Sqrt>;
+  static constexpr bool hasPoles = burtorch::hasPoles<Op>;
 
   template <class T> static void value(const Layer<T>& layer, T* y) {
     const T* x = layer.operand(0);
@@ -36,7 +36,7 @@ template <class Op> struct Each : LayerOp {
 /// A binary operator on every pair of numbers.
 template <class Op> struct EachPair : LayerOp {
   static constexpr std::string_view name = Op::name, formula = infoOf<Op>().formula;
-  static constexpr bool hasPoles = !OpList::contains<Op>;
+  static constexpr bool hasPoles = burtorch::hasPoles<Op>;
 
   template <class T> static void value(const Layer<T>& layer, T* z) {
     const T *x = layer.operand(0), *y = layer.operand(1);

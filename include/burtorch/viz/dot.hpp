@@ -51,12 +51,12 @@ template <class T, Config C> class DotTape {
     const Instruction code = tape_.instruction(k);
     const OpInfo& info = tape_.infoOf(code.op());
     std::string constant;
-    if (info.arity == Arity::constant) constant = dotNumber(constantAt<T>(tape_.words(), code.b()));
-    return {nameOf(numbersOf(k)), dotOperator(info, constant), info.arity == Arity::leaf};
+    if (info.hasConstant()) constant = dotNumber(constantAt<T>(tape_.words(), code.b()));
+    return {nameOf(numbersOf(k)), dotOperator(info, constant), info.isLeaf()};
   }
   template <class Visit> void forEachOperand(std::size_t k, Visit visit) const {
     const Instruction code = tape_.instruction(k);
-    burtorch::forEachOperand(code, tape_.infoOf(code.op()), tape_.words(), visit);
+    forEachOperandRange(code, tape_.infoOf(code.op()), tape_.words(), visit);
   }
 
  private:

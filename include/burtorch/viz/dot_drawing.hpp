@@ -3,7 +3,7 @@
 // A record is an instruction or an argument, with all numbers that it has: a block of leaves or the results of a layer are
 // one. Between two records there is one edge, however many operands go along it. Without a label it is one number; "x2" is
 // the same number twice (x * x); from a record of many, "#7" is number 7 alone and "128" counts the operands.
-// Cost: linear in the numbers and operands that are looked at; no recursion.
+// Cost: linear in the records and in the ranges of their operands; no recursion.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "../core/analysis.hpp"
 #include "../core/instruction.hpp"
 #include "dot_text.hpp"
 
@@ -38,7 +39,7 @@ inline std::string dotOperator(const OpInfo& info, const std::string& constant) 
 }
 
 /// Draws a Source, which has
-///   Scalar, recordCount(), recordOf(number), numbersOf(r), describe(r), forEachOperand(r, visit(number)),
+///   Scalar, recordCount(), recordOf(number), numbersOf(r), describe(r), forEachOperand(r, visit(first, count, stride)),
 ///   values(), gradients(): of all numbers, or empty where they are not known.
 template <class Source> class DotDrawing {
   using T = typename Source::Scalar;
@@ -50,16 +51,14 @@ template <class Source> class DotDrawing {
   /// What these numbers depend on, the nearest first.
   std::string drawFrom(std::span<const std::size_t> roots) {
     roots_ = roots;
-    std::vector<bool> isSeen(source_.recordCount());
+    std::vector<std::uint8_t> isSeen(source_.recordCount());
     std::vector<std::size_t> reached;
-    const auto reach = [&](std::size_t number) {
-      const std::size_t record = source_.recordOf(number);
-      if (isSeen[record]) return;
-      isSeen[record] = true;
-      reached.push_back(record);
+    const auto reach = [&](std::size_t record) {
+      if (firstUse(Marks(isSeen.data()), record)) reached.push_back(record);
     };
-    for (const std::size_t root : roots) reach(root);
-    for (std::size_t i = 0; i < reached.size(); ++i) source_.forEachOperand(reached[i], reach);
+    for (const std::size_t root : roots) reach(source_.recordOf(root));
+    for (std::size_t i = 0; i < reached.size(); ++i)
+      forEachPart(reached[i], [&](std::size_t record, std::size_t, std::size_t) { reach(record); });
     const std::size_t drawn = std::min(reached.size(), options_.maxNodes);
     for (std::size_t i = 0; i < drawn; ++i) isDrawn_[reached[i]] = true;
     return write(reached.size() - drawn);
@@ -76,6 +75,21 @@ template <class Source> class DotDrawing {
   struct Edge {
     std::size_t from, count, number;
   };
+
+  /// Calls visit(record, first, count) for the operands of a record, by the records they belong to.
+  template <class Visit> void forEachPart(std::size_t of, Visit visit) const {
+    source_.forEachOperand(of, [&](std::size_t first, std::size_t count, std::ptrdiff_t stride) {
+      while (count > 0) {
+        const std::size_t record = source_.recordOf(first);
+        const DotNumbers numbers = source_.numbersOf(record);
+        const std::size_t left = numbers.first + numbers.count - first;
+        const std::size_t here = stride != 1 ? 1 : std::min(count, left);
+        visit(record, first, here);
+        count -= here;
+        first += here * static_cast<std::size_t>(stride);
+      }
+    });
+  }
 
   std::string write(std::size_t notDrawn) {
     DotWriter writer(options_);
@@ -103,23 +117,22 @@ template <class Source> class DotDrawing {
     return writer.finish();
   }
 
-  /// The edges to a record, in the order of its operands. Answers how many operands are not drawn.
+  /// The edges to a record, in the order of its operands. Returns how many operands are not drawn.
   std::size_t collectEdges(std::size_t to) {
     edges_.clear();
     std::size_t missing = 0;
-    source_.forEachOperand(to, [&](std::size_t number) {
-      const std::size_t from = source_.recordOf(number);
+    forEachPart(to, [&](std::size_t from, std::size_t number, std::size_t count) {
       if (!isDrawn_[from]) {
-        ++missing;
+        missing += count;
         return;
       }
       // What an earlier record left here does not name an edge of this one.
       const std::size_t known = edgeTo_[from];
       if (known < edges_.size() && edges_[known].from == from) {
-        ++edges_[known].count;
+        edges_[known].count += count;
       } else {
         edgeTo_[from] = edges_.size();
-        edges_.push_back({from, 1, number});
+        edges_.push_back({from, count, number});
       }
     });
     return missing;
