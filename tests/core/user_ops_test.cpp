@@ -50,6 +50,28 @@ struct RootMeanSquare : burtorch::VaryingOp {
   }
 };
 
+/// x y + z, and nothing to say about poles.
+struct MultiplyAdd : burtorch::TernaryOp {
+  static constexpr std::string_view name = "multiplyAdd";
+  template <class T> static constexpr T value(T x, T y, T z) { return x * y + z; }
+  template <class T> static constexpr T slopeX(T g, Unread, T y, Unread, Unread) { return g * y; }
+  template <class T> static constexpr T slopeY(T g, T x, Unread, Unread, Unread) { return g * x; }
+  template <class T> static constexpr T slopeZ(T g, Unread, Unread, Unread, Unread) { return g; }
+};
+
+/// The Euclidean norm: finite at 0, where its slope is 0 / 0.
+struct Norm : burtorch::VaryingOp {
+  static constexpr std::string_view name = "norm";
+  template <class T> static T value(const burtorch::List<T>& xs) {
+    using std::sqrt;
+    return sqrt(burtorch::ops::SumOfSquaresVarying::value(xs));
+  }
+  template <class T>
+  static void slope(T g, const burtorch::List<T>& xs, T y, const burtorch::GradientList<T>& gs) {
+    burtorch::kernels::accumulate(gs, xs, [scale = g / y](auto& to, const auto& x) { to = to + scale * x; });
+  }
+};
+
 /// As many different operators as a test needs.
 template <int n> struct Times : burtorch::UnaryOp {
   static constexpr std::string_view name = "times";
@@ -176,6 +198,54 @@ TYPED_TEST(UserOps, OfAListInEveryMode) {
   expectNear(dual.value, value);
   expectNear(dual.tangent, along / (5 * value), 1);
   EXPECT_EQ(burtorch::applyToList<mine::RootMeanSquare>(xs), y.dataCopy());
+}
+
+TYPED_TEST(UserOps, OfThreeNumbersInEveryMode) {
+  using T = TypeParam;
+  const auto f = [](auto x) { return burtorch::apply<mine::MultiplyAdd>(x[0] * x[0], x[1], x[2]) * x[1]; };
+  const std::array<T, 3> at{T{0.5f}, T{-1.25f}, T{3}};
+  const T value = f(at), da = at[0] * 2 * at[1] * at[1], db = 2 * at[0] * at[0] * at[1] + at[2], dc = at[1];
+  Tape<T> tape;
+  CurrentTape here(tape);
+  const Value<T> a(at[0]), b(at[1]), c(at[2]);
+  const auto y = f(std::array{a, b, c});
+  backward(y);
+  EXPECT_EQ(y.dataCopy(), value);
+  EXPECT_EQ((std::array{a.gradCopy(), b.gradCopy(), c.gradCopy()}), (std::array{da, db, dc}));
+  const auto dual = f(std::array{Dual<T>(at[0], 1), Dual<T>(at[1], 10), Dual<T>(at[2], 100)});
+  expectNear(dual.tangent, da + 10 * db + 100 * dc, 1000);
+  auto recorded = burtorch::record(f, std::array<T, 3>{1, 1, 1});
+  std::array<T, 3> gradient{};
+  EXPECT_EQ(recorded.valueAndGrad(at, gradient), value);
+  EXPECT_EQ(gradient, (std::array{da, db, dc}));
+  const auto compiled = burtorch::compile(
+      [](auto p, auto q, auto r) { return burtorch::apply<mine::MultiplyAdd>(p * p, q, r) * q; });
+  EXPECT_EQ(compiled.value(at[0], at[1], at[2]), value);
+  EXPECT_EQ(compiled.grad(at[0], at[1], at[2]), (std::array{da, db, dc}));
+}
+
+TYPED_TEST(UserOps, APoleThatTheRootDoesNotDependOnPassesNothingOn) {
+  using T = TypeParam;
+  Tape<T> tape;
+  CurrentTape here(tape);
+  const auto x = tape.leaves(3, T{0});
+  const auto unused = burtorch::applyToList<mine::Norm>(x);
+  const auto root = reduceSum(x) + T{1};
+  backward(root);
+  for (const T g : x.gradients()) EXPECT_EQ(g, T{1});
+  EXPECT_EQ(unused.gradCopy(), T{0});
+}
+TYPED_TEST(UserOps, APoleReachedWithZeroGivesNan) {
+  using T = TypeParam;
+  Tape<T> tape;
+  CurrentTape here(tape);
+  const auto x = tape.leaves(3, T{0});
+  backward(burtorch::applyToList<mine::Norm>(x) * T{0});
+  for (const T g : x.gradients()) EXPECT_NE(g, g);
+}
+TEST(UserOps, SayWhetherTheyHavePoles) {
+  static_assert(burtorch::hasPoles<mine::Norm> && burtorch::hasPoles<burtorch::ops::Sqrt>);
+  static_assert(!burtorch::hasPoles<burtorch::ops::Tanh> && !burtorch::hasPoles<burtorch::ops::LogSumExp>);
 }
 
 /// All four, one after the other, with the library's own in between.

@@ -237,4 +237,61 @@ TEST(GraphUserOperators, GoThroughBatches) {
   }
 }
 
+// Operators of two lists and of blocks: nothing in a compile-time graph names them, their arity tells.
+struct Distance : burtorch::PairOp {
+  static constexpr std::string_view name = "squaredDistance";
+  template <class T> static T value(const burtorch::List<T>& xs, const burtorch::List<T>& ys) {
+    return burtorch::kernels::sum([](auto& s, const auto& x, const auto& y) { s = s + (x - y) * (x - y); },
+                                  xs, ys);
+  }
+  template <class T>
+  static void slope(T g, const burtorch::List<T>& xs, const burtorch::List<T>& ys,
+                    const burtorch::GradientList<T>& gx, const burtorch::GradientList<T>& gy) {
+    burtorch::ListWalker x(xs.shape), y(ys.shape), toX(gx.shape), toY(gy.shape);
+    for (std::size_t i = 0; i < xs.size(); ++i) {
+      const T slope = (g + g) * (xs.base[x.next(1).first] - ys.base[y.next(1).first]);
+      const auto atX = toX.next(1).first, atY = toY.next(1).first;
+      if (gx.base != nullptr) gx.base[atX] = gx.base[atX] + slope;
+      if (gy.base != nullptr) gy.base[atY] = gy.base[atY] - slope;
+    }
+  }
+};
+struct Squares : burtorch::BlockOp {
+  static constexpr std::string_view name = "squares";
+  template <class T> static void value(const burtorch::List<T>& xs, T* y) {
+    burtorch::kernels::forEach(xs, [&](std::size_t i, const T& x) { y[i] = x * x; });
+  }
+  template <class T>
+  static void slope(const T* g, const burtorch::List<T>& xs, const T*, const burtorch::GradientList<T>& gs) {
+    burtorch::kernels::accumulateEach(gs, xs, [&](std::size_t i, const T& x) { return g[i] * (x + x); });
+  }
+};
+
+constexpr auto ofLists = [](const auto& x, const auto& y, auto a) {
+  using X = std::remove_cvref_t<decltype(a)>;
+  using Lists = burtorch::detail::ListMode<X>;
+  const auto squares = Lists::template block<Squares>(x);
+  const std::array mixed{squares[2], a * a, y[1], squares[0]};
+  return Lists::template pair<Distance>(x, y) *
+         Lists::template pair<Distance>(mixed, std::array{a, x[1], y[0], a});
+};
+TEST(GraphUserOperators, OfTwoListsAndOfBlocksAreKnownByTheirArity) {
+  const std::array x{0.75, -1.25, 0.5}, y{0.25, 2.0, -0.5};
+  burtorch::Tape<double> tape;
+  burtorch::CurrentTape here(tape);
+  using V = burtorch::Value<double>;
+  const std::array vx{V(x[0]), V(x[1]), V(x[2])}, vy{V(y[0]), V(y[1]), V(y[2])};
+  const V a(1.5);
+  const auto root = ofLists(vx, vy, a);
+  backward(root);
+  const auto f = compile(ofLists);
+  const auto [value, gradient] = f.valueAndGrad(x, y, 1.5);
+  EXPECT_EQ(value, root.dataCopy());
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_DOUBLE_EQ(std::get<0>(gradient)[i], vx[i].gradCopy()) << i;
+    EXPECT_DOUBLE_EQ(std::get<1>(gradient)[i], vy[i].gradCopy()) << i;
+  }
+  EXPECT_DOUBLE_EQ(std::get<2>(gradient), a.gradCopy());
+}
+
 }  // namespace
