@@ -122,7 +122,7 @@ void testLists() {
   backward(root);
   const double simple = x[2].gradCopy();
   tape.zeroGrad();
-  std::array<std::uint64_t, 8> scratch;
+  std::array<std::uint64_t, 64> scratch;
   backwardWithScratchStorage(root, std::span<std::uint64_t>(scratch));
   expect(x[2].gradCopy() == simple, "scratch storage gives the same bits");
   zeroGrad(x);

@@ -21,7 +21,7 @@ template <class T> class LayerAllocationTest : public testing::Test {
     const auto root = network.loss<T>();
     backward(root);
     backward(root, T(0.5));
-    std::array<std::uint64_t, 64> scratch;
+    std::array<std::uint64_t, 512> scratch;
     backwardWithScratchStorage(root, std::span<std::uint64_t>(scratch));
     tape.zeroGrad();
   }
