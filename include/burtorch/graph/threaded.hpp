@@ -79,11 +79,11 @@ template <class E> class Threaded {
   template <class Op> static constexpr bool isCarried = operandCount<Op> == 1 || operandCount<Op> == 2;
   struct StepOperands {
     const Step* step;
-    const E &x_, &y_, &result_;
+    E x_, y_, result_;
 
-    BURTORCH_INLINE const E& x() const { return x_; }
-    BURTORCH_INLINE const E& y() const { return y_; }
-    BURTORCH_INLINE const E& result() const { return result_; }
+    BURTORCH_INLINE E x() const { return x_; }
+    BURTORCH_INLINE E y() const { return y_; }
+    BURTORCH_INLINE E result() const { return result_; }
     BURTORCH_INLINE T constant() const { return step->constant; }
   };
 
