@@ -28,7 +28,13 @@ template <class T> struct Binding {
   /// A bit for each parameter block whose gradients are zero but not written yet: the first layer that reaches the block
   /// stores instead of adding, and clears the bit. nullptr: all are written.
   std::uint64_t* unwritten = nullptr;
+  std::size_t unwrittenWords = 0;
+  /// Where each block ends, if blocks are known.
+  const Index* blockEnds = nullptr;
+  std::size_t blockCount = 0;
 };
+
+struct Selection;  // selection.hpp
 
 /// What the sweep needs of a tape.
 template <class T> struct Frame {
@@ -36,6 +42,7 @@ template <class T> struct Frame {
   T* gradients;
   const Index* words;
   Binding<T> parameters{};
+  const Selection* selection = nullptr;  // nullptr: all gradients are wanted
 };
 
 template <class T> struct UserOp;  // op_dispatch.hpp

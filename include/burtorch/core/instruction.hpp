@@ -79,7 +79,12 @@ struct OpInfo {
   constexpr bool isLeaf() const { return arity == Arity::leaf; }
   constexpr bool hasConstant() const { return arity == Arity::constant; }
   constexpr bool isBlock() const { return arity == Arity::block; }
-  constexpr bool writesMany() const { return isLeaf() || isBlock() || arity == Arity::layer; }
+  constexpr bool isLayer() const { return arity == Arity::layer; }
+  constexpr bool isScalar() const {
+    return arity == Arity::unary || arity == Arity::constant || arity == Arity::binary ||
+           arity == Arity::ternary;
+  }
+  constexpr bool writesMany() const { return isLeaf() || isBlock() || isLayer(); }
   constexpr std::size_t listCount() const {
     return arity == Arity::pair ? 2 : arity == Arity::varying || isBlock() ? 1 : 0;
   }

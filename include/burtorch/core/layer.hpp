@@ -17,6 +17,7 @@
 #include <span>
 
 #include "current_tape.hpp"
+#include "selection.hpp"
 
 namespace burtorch {
 
@@ -39,7 +40,11 @@ template <class T> struct Layer {
     return (at.isParameter() ? frame.parameters.values : frame.values) + at.first();
   }
   /// Whether anybody wants the gradient of an operand.
-  bool wants(Index k) const { return OperandWord(words[1 + 2 * k]).needsGradient(); }
+  bool wants(Index k) const {
+    const OperandWord operand(words[1 + 2 * k]);
+    if (!operand.needsGradient()) return false;
+    return frame.selection == nullptr || frame.selection->wants(operand, words[2 + 2 * k]);
+  }
   T* operandGradient(Index k) const {
     const OperandWord at(words[1 + 2 * k]);
     return (at.isParameter() ? frame.parameters.gradients : frame.gradients) + at.first();

@@ -168,6 +168,12 @@ struct Expm1 : LibraryOp, NoPoles {
   template <class T> static constexpr T slope(T g, Unread, T y) { return g * (y + T{1}); }
 };
 
+struct Atan : LibraryOp, NoPoles {
+  static constexpr std::string_view name = "atan", opcode = "eAtan", formula = "atan(x)";
+  template <class T> static constexpr T value(T x) { return atan(x); }
+  template <class T> static constexpr T slope(T g, T x, Unread) { return g / (x * x + T{1}); }
+};
+
 struct LeakyRelu : ConstantOp, NoPoles {
   static constexpr std::string_view name = "leakyRelu", opcode = "eLeakyRelu", formula = "x > 0 ? x : c x";
   template <class T, class C> static constexpr T value(T x, C c) { return select(x > T{0}, x, x * c); }

@@ -57,9 +57,7 @@ template <class T, Config C> class Sweep {
 
   /// How one instruction passes its gradient on.
   using Pull = bool (*)(Frame<T>, Instruction, Index, bool);
-  Pull pullFunction(Opcode op) const {
-    return op < firstUserOpcode ? pulls[op] : tape_.userOp(op)->pull;
-  }
+  Pull pullFunction(Opcode op) const { return op < firstUserOpcode ? pulls[op] : tape_.userOp(op)->pull; }
 
  private:
   /// Visits everything below the root. That a node was reached is not known, only that a gradient of 0 may mean that it
@@ -95,8 +93,8 @@ template <class T, Config C> class Sweep {
 
   /// Returns the instruction where 0 * inf produced a NaN, or nullptr when the sweep finished.
   template <class Policy = Everything>
-  [[gnu::noinline]] static const Instruction* runFast(const Tape<T, C>& tape, std::size_t root, Index last, T g,
-                                                      Policy policy = {});
+  [[gnu::noinline]] static const Instruction* runFast(const Tape<T, C>& tape, std::size_t root, Index last,
+                                                      T g, Policy policy = {});
   [[gnu::noinline]] void clearSwept();
 
   /// Continues a sweep with exact knowledge of what was reached, written into the sign of the zeros: -0 is "never".
@@ -145,9 +143,10 @@ template <class T, Config C> class Sweep {
 
 // Out of the class: functions in it are inline, and compilers do not leave those to another file.
 template <class T, Config C>
-const std::array<typename Sweep<T, C>::Pull, OpList::size> Sweep<T, C>::pulls = []<class... Ops>(TypeList<Ops...>) {
-  return std::array<Pull, sizeof...(Ops)>{&pull<Ops, T>...};
-}(OpList{});
+const std::array<typename Sweep<T, C>::Pull, OpList::size> Sweep<T, C>::pulls =
+    []<class... Ops>(TypeList<Ops...>) {
+      return std::array<Pull, sizeof...(Ops)>{&pull<Ops, T>...};
+    }(OpList{});
 
 template <class T, Config C>
 template <class Policy>
@@ -250,11 +249,11 @@ template <class T, Config C> void Sweep<T, C>::clearSwept() {
 }
 
 /// Everything of the sweep that does not dissolve into its callers, for one type of numbers.
-#define BURTORCH_SWEEP_INSTANCES(EXTERN, T)                                                                       \
-  EXTERN template class Sweep<T, defaultConfig>;                                                                  \
-  EXTERN template const Instruction* Sweep<T, defaultConfig>::runFast(                                            \
-      const Tape<T, defaultConfig>&, std::size_t, Index, T, Sweep<T, defaultConfig>::Everything);                 \
-  EXTERN template const Instruction* Sweep<T, defaultConfig>::runFast(                                            \
+#define BURTORCH_SWEEP_INSTANCES(EXTERN, T)                                                       \
+  EXTERN template class Sweep<T, defaultConfig>;                                                  \
+  EXTERN template const Instruction* Sweep<T, defaultConfig>::runFast(                            \
+      const Tape<T, defaultConfig>&, std::size_t, Index, T, Sweep<T, defaultConfig>::Everything); \
+  EXTERN template const Instruction* Sweep<T, defaultConfig>::runFast(                            \
       const Tape<T, defaultConfig>&, std::size_t, Index, T, Sweep<T, defaultConfig>::ReachedOnly);
 #ifdef BURTORCH_COMPILED  // by the target burtorch::compiled, which holds them (src/instances.cpp)
 BURTORCH_SWEEP_INSTANCES(extern, double)

@@ -110,7 +110,8 @@ template <class T, Config C> class Value {
   void check(T now) const {
     if (origin_ == Origin::result && std::memcmp(&now, &number_, sizeof now) != 0)
       fail(
-          "node %u got another number by a load or through values(): its old handle cannot be used in a new operator",
+          "node %u got another number by a load or through values(): its old handle cannot be used in a new "
+          "operator",
           handle_.index);
   }
 

@@ -49,6 +49,8 @@ template <class T> class GradientBuffer {
   // For a binding: blocks whose bit is set are zero, whatever lies there.
   T* data() { return data_; }
   std::uint64_t* unwritten() { return unwritten_.data(); }
+  std::size_t unwrittenWords() const { return unwritten_.size(); }
+  std::span<const Index> blockEnds() const { return ends_; }
 
  private:
   // A load that follows a store to the same place of another page waits for it, as far as the first comparison of the two
@@ -108,7 +110,13 @@ template <class T> class ParameterStore {
   /// What tapes are bound to: these values, and these gradients or the caller's own.
   Binding<T> binding() { return binding(gradients_); }
   Binding<T> binding(GradientBuffer<T>& gradients) const {
-    return {values_.data(), gradients.data(), values_.size(), gradients.unwritten()};
+    return {.values = values_.data(),
+            .gradients = gradients.data(),
+            .size = values_.size(),
+            .unwritten = gradients.unwritten(),
+            .unwrittenWords = gradients.unwrittenWords(),
+            .blockEnds = gradients.blockEnds().data(),
+            .blockCount = gradients.blockEnds().size()};
   }
 
   /// Draws the first numbers of all blocks, in order.

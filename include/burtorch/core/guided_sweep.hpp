@@ -1,0 +1,410 @@
+// backward with knobs (paper section 4): it can be stopped, leave out what nobody wants, drop edges at random without bias,
+// and say when the gradient of a parameter block is final, while the sweep goes on.
+//
+//   SweepMemory memory;
+//   const auto result = backward(loss, {.memory = &memory, .stop = isCancelled, .wanted = blocks});
+//
+// Every knob is a compile-time switch of one loop, so one that is not set is not even asked for; with none set `backward`
+// itself runs. The loop knows exactly what the root depends on, and visits nothing else. Memory: a byte for every scalar up
+// to the root (two with `wanted`), and a copy of the leaves' gradients where they may have to be put back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include "backward.hpp"
+#include "rng.hpp"
+#include "selection.hpp"
+
+namespace burtorch {
+
+/// A callable of the caller's, without a copy: it must outlive the call it is handed to.
+template <class Signature> class FunctionRef;
+template <class R, class... Args> class FunctionRef<R(Args...)> {
+ public:
+  constexpr FunctionRef() = default;
+  template <class F>
+  requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> && std::is_invocable_r_v<R, F&, Args...>)
+      FunctionRef(F&& f)
+      : object_(const_cast<void*>(static_cast<const void*>(&f))), call_([](void* object, Args... args) -> R {
+          return (*static_cast<std::remove_reference_t<F>*>(object))(args...);
+        }) {}
+  explicit operator bool() const { return call_ != nullptr; }
+  R operator()(Args... args) const { return call_(object_, args...); }
+
+ private:
+  void* object_ = nullptr;
+  R (*call_)(void*, Args...) = nullptr;
+};
+
+/// Where a guided sweep keeps its books. Grows when it must, and can be used again and again.
+class SweepMemory {
+ public:
+  SweepMemory() = default;
+  std::byte* bytes(std::size_t count) {
+    if (memory_.capacity() < count) memory_.allocate(count);
+    return memory_.data();
+  }
+
+ private:
+  Buffer<std::byte> memory_;
+};
+
+/// Each edge of a scalar operator, and each result of a list operator or a layer, passes its gradient on with this
+/// probability and is then divided by it, so that the expected gradient is the exact one (Oktay et al. 2021). Which ones is
+/// decided by seed, step and node alone: nothing is stored.
+struct KeepEdges {
+  double probability = 1;
+  std::uint64_t seed = 0, step = 0;
+};
+
+/// Leaves and ranges of parameters whose gradients are wanted. Of a parameter block that is wanted in part, layers give all.
+/// By default everything is wanted.
+class Wanted {
+ public:
+  constexpr Wanted() = default;
+  constexpr Wanted(std::span<const Block> blocks) : blocks_(blocks), isAll_(false) {}
+  constexpr bool isAll() const { return isAll_; }
+  constexpr std::span<const Block> blocks() const { return blocks_; }
+
+ private:
+  std::span<const Block> blocks_;
+  bool isAll_ = true;
+};
+
+/// A parameter block whose gradient no later part of the sweep changes.
+template <class T> struct FinalBlock {
+  Index id, first;
+  std::span<T> gradients;
+};
+
+template <class T> struct SweepOptions {
+  SweepMemory* memory = nullptr;
+  std::type_identity_t<T> seed = T{1};
+  /// Asked after every `pollEvery` instructions; if it returns true the sweep ends, and gradients of leaves and parameters
+  /// are as they were before.
+  FunctionRef<bool()> stop{};
+  std::size_t pollEvery = 64;
+  Wanted wanted{};
+  KeepEdges keep{};
+  /// Called once for every wanted block of the bound parameters: first those that the root does not depend on.
+  FunctionRef<void(const FinalBlock<T>&)> onFinal{};
+};
+
+enum class SweepStatus : std::uint8_t { finished, stopped };
+struct SweepResult {
+  SweepStatus status = SweepStatus::finished;
+  std::size_t visited = 0;  // instructions that passed a gradient on
+
+  explicit operator bool() const { return status == SweepStatus::finished; }
+};
+
+namespace detail {
+
+/// Which knobs are set.
+struct Knobs {
+  bool stops, selects, keeps, reports;
+};
+
+/// The instructions of a tape up to a root, for the analysis.
+template <class T, Config C> class TapeGraph {
+ public:
+  TapeGraph(const Tape<T, C>& tape, std::size_t instructions) : tape_(tape), count_(instructions) {}
+
+  /// Calls `visit(k, instruction, info, first, count)` in order.
+  template <class Visit> void forEach(Visit visit) const {
+    Index first = 0;
+    for (std::size_t k = 0; k < count_; ++k) {
+      const Instruction code = tape_.code()[k];
+      const OpInfo& info = tape_.infoOf(code.op());
+      const Index count = info.writesMany() ? code.b() : 1;
+      visit(k, code, info, first, count);
+      first += count;
+    }
+  }
+  /// Calls `visit(operand, count)` for every parameter range that an instruction reads.
+  template <class Visit>
+  static void forEachParameter(Instruction code, const OpInfo& info, const Index* words, Visit visit) {
+    if (!info.isLayer()) return;
+    const Index* at = words + code.a();
+    for (const Index* block = at + 1; block < at + 1 + 2 * at[0]; block += 2)
+      if (const OperandWord operand(block[0]); operand.isParameter()) visit(operand, block[1]);
+  }
+
+ private:
+  const Tape<T, C>& tape_;
+  std::size_t count_;
+};
+
+template <class T, Config C, Knobs knobs> class GuidedSweep {
+  using Position = typename Tape<T, C>::Position;
+  using Graph = TapeGraph<T, C>;
+
+ public:
+  GuidedSweep(Tape<T, C>& tape, Index root, const SweepOptions<T>& options)
+      : tape_(tape),
+        root_(root),
+        position_(tape.find(root)),
+        options_(options),
+        graph_(tape, position_.instruction + 1),
+        marks_(nullptr),
+        selection_{options.wanted.blocks(), Marks<std::uint8_t>(nullptr)} {
+    const Binding<T>& bound = tape.binding();
+    if (knobs.reports && bound.blockEnds == nullptr)
+      fail("backward: onFinal reports blocks of parameters; bind the tape to a ParameterStore first");
+    // Leaves first: they need the strictest alignment.
+    graph_.forEach([&](std::size_t, Instruction, const OpInfo& info, Index, Index count) {
+      if (info.isLeaf()) leafCount_ += count;
+    });
+    const std::size_t scalars = position_.last + 1;
+    savesParameters_ = knobs.stops && hasWritten(bound);
+    const std::size_t leafBytes = knobs.stops || knobs.selects ? leafCount_ * sizeof(T) : 0,
+                      parameterBytes = savesParameters_ ? bound.size * sizeof(T) : 0,
+                      bitBytes = knobs.stops ? bound.unwrittenWords * sizeof(std::uint64_t) : 0,
+                      useBytes = knobs.reports ? bound.blockCount * sizeof(std::size_t) : 0;
+    std::byte* at =
+        options.memory->bytes(leafBytes + parameterBytes + bitBytes + useBytes + 2 * scalars + 64);
+    leaves_ = reinterpret_cast<T*>(at);
+    parameters_ = reinterpret_cast<T*>(at += leafBytes);
+    at += parameterBytes;
+    at += (alignof(std::uint64_t) - reinterpret_cast<std::uintptr_t>(at) % alignof(std::uint64_t)) %
+          alignof(std::uint64_t);
+    bits_ = reinterpret_cast<std::uint64_t*>(at);
+    firstUse_ = reinterpret_cast<std::size_t*>(at += bitBytes);
+    auto* bytes = reinterpret_cast<std::uint8_t*>(at + useBytes);
+    for (std::size_t i = 0; i < 2 * scalars; ++i) bytes[i] = 0;
+    marks_ = Marks<std::uint8_t>(bytes);
+    selection_.varied = Marks<std::uint8_t>(bytes + scalars);
+  }
+
+  SweepResult run() {
+    SweepResult result;
+    if constexpr (knobs.stops || knobs.selects) saveGradients();
+    if constexpr (knobs.selects) {
+      markVaried();
+      if (!selection_.varied.has(root_)) return result;
+    }
+    if constexpr (knobs.reports) findFirstUses();
+    tape_.setSwept(position_);  // now: whatever ends the sweep, the next one clears what it left
+    T* gradients = tape_.frame().gradients;
+    gradients[root_] = gradients[root_] + options_.seed;
+    marks_.set(root_);
+    Index last = position_.last;
+    std::size_t untilPoll = options_.pollEvery;
+    for (std::size_t k = position_.instruction + 1; k-- > tape_.leadingLeaves();) {
+      if constexpr (knobs.stops) {
+        if (untilPoll-- == 0) {
+          untilPoll = options_.pollEvery;
+          if (options_.stop()) {
+            restoreGradients();
+            result.status = SweepStatus::stopped;
+            return result;
+          }
+        }
+      }
+      const Instruction code = tape_.code()[k];
+      const OpInfo& info = tape_.infoOf(code.op());
+      const Index count = info.writesMany() ? code.b() : 1, first = last + 1 - count;
+      if (!info.isLeaf() && marks_.hasAny(first, count, 1) &&
+          (!knobs.selects || selection_.varied.hasAny(first, count, 1))) {
+        pass(code, info, first, last);
+        ++result.visited;
+      }
+      if constexpr (knobs.reports) reportFinal(k, code, info);
+      last = first - 1;
+    }
+    if constexpr (knobs.selects) restoreUnwanted();
+    return result;
+  }
+
+ private:
+  static bool hasWritten(const Binding<T>& bound) {
+    if (bound.unwritten == nullptr) return bound.size > 0;
+    for (std::size_t i = 0; i < bound.unwrittenWords; ++i)
+      if (~bound.unwritten[i] != 0) return true;
+    return false;
+  }
+  template <class Visit> void forEachLeaf(Visit visit) const {
+    std::size_t at = 0;
+    graph_.forEach([&](std::size_t, Instruction, const OpInfo& info, Index first, Index count) {
+      if (!info.isLeaf()) return;
+      for (Index i = 0; i < count; ++i) visit(first + i, at++);
+    });
+  }
+  void saveGradients() {
+    const Frame<T> frame = tape_.frame();
+    forEachLeaf([&](Index node, std::size_t at) { leaves_[at] = frame.gradients[node]; });
+    if constexpr (knobs.stops) {
+      const Binding<T>& bound = frame.parameters;
+      for (std::size_t i = 0; i < bound.unwrittenWords; ++i) bits_[i] = bound.unwritten[i];
+      for (std::size_t i = 0; savesParameters_ && i < bound.size; ++i) parameters_[i] = bound.gradients[i];
+    }
+  }
+  /// Blocks that were zero without being written are so again.
+  void restoreGradients() {
+    const Frame<T> frame = tape_.frame();
+    forEachLeaf([&](Index node, std::size_t at) { frame.gradients[node] = leaves_[at]; });
+    const Binding<T>& bound = frame.parameters;
+    for (std::size_t i = 0; i < bound.unwrittenWords; ++i) bound.unwritten[i] = bits_[i];
+    for (std::size_t i = 0; savesParameters_ && i < bound.size; ++i) bound.gradients[i] = parameters_[i];
+  }
+  /// List operators add to all their operands.
+  void restoreUnwanted() {
+    T* gradients = tape_.frame().gradients;
+    forEachLeaf([&](Index node, std::size_t at) {
+      if (!selection_.varied.has(node)) gradients[node] = leaves_[at];
+    });
+  }
+
+  void markVaried() {
+    for (const Block& block : selection_.wanted)
+      if (!block.isParameter && block.first <= position_.last)
+        selection_.varied.set(block.first,
+                              std::min<std::size_t>(block.count, position_.last + 1 - block.first), 1);
+    graph_.forEach([&](std::size_t, Instruction code, const OpInfo& info, Index first, Index count) {
+      if (info.isLeaf()) return;
+      bool does = false;
+      forEachOperandRange(code, info, tape_.words(), [&](Index from, Index n, std::int32_t stride) {
+        does = does || selection_.varied.hasAny(from, n, stride);
+      });
+      Graph::forEachParameter(code, info, tape_.words(), [&](OperandWord operand, Index n) {
+        does = does || selection_.wants(operand, n);
+      });
+      if (does) selection_.varied.set(first, count, 1);
+    });
+  }
+
+  // --- One instruction ---
+
+  void pass(Instruction code, const OpInfo& info, Index first, Index last) {
+    Frame<T> frame = tape_.frame();
+    if constexpr (knobs.selects) frame.selection = &selection_;
+    const auto pull = Sweep<T, C>(tape_).pullFunction(code.op());
+    forEachOperandRange(code, info, tape_.words(),
+                        [&](Index from, Index n, std::int32_t stride) { marks_.set(from, n, stride); });
+    if constexpr (knobs.keeps)
+      passSome(frame, pull, code, info, first, last);
+    else
+      pull(frame, code, last, true);
+  }
+  template <class Pull>
+  void passSome(const Frame<T>& frame, Pull pull, Instruction code, const OpInfo& info, Index first,
+                Index last) {
+    const double q = options_.keep.probability;
+    Rng rng(Rng(options_.keep.seed, options_.keep.step).next(), last);
+    const T scale(static_cast<PlainOf<T>>(1 / q));
+    if (!info.isScalar()) {
+      for (Index node = first; node <= last; ++node)
+        frame.gradients[node] = rng.uniform<double>() < q ? frame.gradients[node] * scale : T{0};
+      pull(frame, code, last, true);
+      return;
+    }
+    // The share of every operand is taken apart: what arrives at a zero is that share.
+    struct Operand {
+      Index node;
+      T before;
+    } operands[3];
+    std::size_t count = 0;
+    forEachOperandRange(code, info, tape_.words(), [&](Index node, Index, std::int32_t) {
+      for (std::size_t i = 0; i < count; ++i)
+        if (operands[i].node == node) return;
+      operands[count++] = {node, frame.gradients[node]};
+      frame.gradients[node] = T{0};
+    });
+    pull(frame, code, last, true);
+    for (std::size_t i = 0; i < count; ++i) {
+      T& g = frame.gradients[operands[i].node];
+      g = rng.uniform<double>() < q ? operands[i].before + g * scale : operands[i].before;
+    }
+  }
+
+  // --- Final blocks ---
+
+  static constexpr std::size_t never = static_cast<std::size_t>(-1);
+  std::size_t blockOf(Index offset) const {
+    const Binding<T>& bound = tape_.binding();
+    std::size_t low = 0, high = bound.blockCount;
+    while (low < high) {
+      const std::size_t middle = (low + high) / 2;
+      bound.blockEnds[middle] <= offset ? low = middle + 1 : high = middle;
+    }
+    return low;
+  }
+  void findFirstUses() {
+    const Binding<T>& bound = tape_.binding();
+    for (std::size_t id = 0; id < bound.blockCount; ++id) firstUse_[id] = never;
+    graph_.forEach([&](std::size_t k, Instruction code, const OpInfo& info, Index, Index) {
+      Graph::forEachParameter(code, info, tape_.words(), [&](OperandWord operand, Index) {
+        std::size_t& use = firstUse_[blockOf(operand.first())];
+        if (use == never) use = k;
+      });
+    });
+    for (std::size_t id = 0; id < bound.blockCount; ++id)
+      if (firstUse_[id] == never) report(id);
+  }
+  void reportFinal(std::size_t k, Instruction code, const OpInfo& info) {
+    Graph::forEachParameter(code, info, tape_.words(), [&](OperandWord operand, Index) {
+      const std::size_t id = blockOf(operand.first());
+      if (firstUse_[id] != k) return;
+      firstUse_[id] = never;  // an instruction may read a block twice
+      report(id);
+    });
+  }
+  void report(std::size_t id) {
+    const Binding<T>& bound = tape_.binding();
+    const Index first = id > 0 ? bound.blockEnds[id - 1] : 0, count = bound.blockEnds[id] - first;
+    if (knobs.selects && !selection_.wants(OperandWord(Block{first, count, true}), count)) return;
+    const std::uint64_t bit = std::uint64_t{1} << (id % 64);
+    if (bound.unwritten != nullptr && (bound.unwritten[id / 64] & bit) != 0) {  // nothing arrived: zero
+      for (Index i = 0; i < count; ++i) bound.gradients[first + i] = T{0};
+      bound.unwritten[id / 64] &= ~bit;
+    }
+    options_.onFinal(FinalBlock<T>{static_cast<Index>(id), first, {bound.gradients + first, count}});
+  }
+
+  Tape<T, C>& tape_;
+  Index root_;
+  Position position_;
+  const SweepOptions<T>& options_;
+  Graph graph_;
+  std::size_t leafCount_ = 0;
+  bool savesParameters_ = false;
+  T *leaves_ = nullptr, *parameters_ = nullptr;
+  std::uint64_t* bits_ = nullptr;
+  std::size_t* firstUse_ = nullptr;
+  Marks<std::uint8_t> marks_;
+  Selection selection_;
+};
+
+}  // namespace detail
+
+/// As `backward(root)`, with knobs. Returns whether the sweep finished, and how many instructions it visited.
+template <class T, Config C>
+SweepResult backward(const Value<T, C>& root, const SweepOptions<std::type_identity_t<T>>& options) {
+  Tape<T, C>& tape = *currentTapeSlot<T, C>;
+  const Index node = tape.indexOf(root.handle());
+  const bool stops = bool(options.stop), selects = !options.wanted.isAll(),
+             keeps = options.keep.probability < 1, reports = bool(options.onFinal);
+  if (!(options.keep.probability > 0 && options.keep.probability <= 1))
+    fail("backward: expected a keep probability above 0 and at most 1, got %g", options.keep.probability);
+  if (stops && options.pollEvery == 0) fail("backward: pollEvery is 0; expected at least 1");
+  if (!stops && !selects && !keeps && !reports) {
+    backward(root, options.seed);
+    return {};
+  }
+  if (options.memory == nullptr) fail("backward: knobs need memory; give a SweepMemory");
+  Sweep<T, C>(tape).clearInner();
+  const auto run = [&]<bool... set>(std::bool_constant<set>...) {
+    return detail::GuidedSweep<T, C, detail::Knobs{set...}>(tape, node, options).run();
+  };
+  const auto with = [](bool is, auto next) { return is ? next(std::true_type{}) : next(std::false_type{}); };
+  return with(stops, [&](auto a) {
+    return with(selects, [&](auto b) {
+      return with(keeps, [&](auto c) { return with(reports, [&](auto d) { return run(a, b, c, d); }); });
+    });
+  });
+}
+
+}  // namespace burtorch
