@@ -384,7 +384,6 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
 template <class T, Config C>
 SweepResult backward(const Value<T, C>& root, const SweepOptions<std::type_identity_t<T>>& options) {
   Tape<T, C>& tape = *currentTapeSlot<T, C>;
-  const Index node = tape.indexOf(root.handle());
   const bool stops = bool(options.stop), selects = !options.wanted.isAll(),
              keeps = options.keep.probability < 1, reports = bool(options.onFinal);
   if (!(options.keep.probability > 0 && options.keep.probability <= 1))
@@ -396,6 +395,8 @@ SweepResult backward(const Value<T, C>& root, const SweepOptions<std::type_ident
   }
   if (options.memory == nullptr) fail("backward: knobs need memory; give a SweepMemory");
   Sweep<T, C>(tape).clearInner();
+  if (root.isZero()) return {};  // nothing depends on a constant
+  const Index node = tape.indexOf(root.handle());
   const auto run = [&]<bool... set>(std::bool_constant<set>...) {
     return detail::GuidedSweep<T, C, detail::Knobs{set...}>(tape, node, options).run();
   };
