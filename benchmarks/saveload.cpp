@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <burtorch/base/rng.hpp>
 #include <burtorch/burtorch.hpp>
-#include <burtorch/core/rng.hpp>
-#include <burtorch/io/parameters_file.hpp>
+#include <burtorch/checkpoint/parameters_file.hpp>
 #include <burtorch/io/raw_file.hpp>
 #include <filesystem>
 #include <memory>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <burtorch/base/rng.hpp>
 #include <burtorch/burtorch.hpp>
-#include <burtorch/core/rng.hpp>
 #include <burtorch/oracle/token_oracle.hpp>
 #include <cmath>
 #include <memory>

@@ -1,10 +1,10 @@
 // Save, load and look: the program of docs/files.md. It works in a folder of its own, which it removes.
 #include <unistd.h>
 
+#include <burtorch/checkpoint/parameters_file.hpp>
+#include <burtorch/checkpoint/training_file.hpp>
 #include <burtorch/io/npy.hpp>
-#include <burtorch/io/parameters_file.hpp>
 #include <burtorch/io/raw_file.hpp>
-#include <burtorch/io/training_file.hpp>
 #include <burtorch/learn.hpp>
 #include <burtorch/viz/dot.hpp>
 #include <burtorch/viz/heat_map.hpp>

@@ -5,7 +5,7 @@ usage: make_corpus.py FOLDER            writes FOLDER/scenes.txt and FOLDER/name
        make_corpus.py --check FOLDER    fails if the files in FOLDER are not what would be written
 
 Both are made by the small grammars below and by nothing else: no text is quoted, so no licence but ours
-applies. The random numbers are those of include/burtorch/core/rng.hpp and not Python's, whose choices may
+applies. The random numbers are those of include/burtorch/base/rng.hpp and not Python's, whose choices may
 change with its version; so the files are the same everywhere, byte for byte.
 """
 import pathlib
@@ -17,7 +17,7 @@ NAMES = 4_000
 
 
 class Random:
-    """SplitMix64, as Rng in include/burtorch/core/rng.hpp."""
+    """SplitMix64, as Rng in include/burtorch/base/rng.hpp."""
 
     def __init__(self, seed):
         self.state = seed

@@ -1,6 +1,6 @@
 // burt: trains small language models, writes text with them, draws them and shows what is in their files.
+#include <burtorch/base/check.hpp>
 #include <burtorch/burtorch.hpp>
-#include <burtorch/core/check.hpp>
 #include <csignal>
 #include <cstdio>
 #include <exception>

@@ -2,9 +2,9 @@
 // metadata is checked against the tensors before anything is built, so a small file cannot ask for a large model.
 #pragma once
 
+#include <burtorch/checkpoint/parameters_file.hpp>
 #include <burtorch/core/storage.hpp>
 #include <burtorch/data/tokenizer.hpp>
-#include <burtorch/io/parameters_file.hpp>
 #include <burtorch/io/summary.hpp>
 #include <burtorch/model/char_mlp.hpp>
 #include <burtorch/model/gpt.hpp>

@@ -4,10 +4,10 @@
 // is replaced as a whole at every save, and only by a state whose loss is known to be finite. So whatever ends the run,
 // `--resume FOLDER` continues it from the last save with the bits of a run that was never interrupted.
 #include <burtorch/burtorch.hpp>
+#include <burtorch/checkpoint/training_file.hpp>
 #include <burtorch/io/atomic_file.hpp>
 #include <burtorch/io/crc32c.hpp>
 #include <burtorch/io/mapped_file.hpp>
-#include <burtorch/io/training_file.hpp>
 #include <burtorch/oracle/token_oracle.hpp>
 #include <burtorch/train/training.hpp>
 #include <cstdio>

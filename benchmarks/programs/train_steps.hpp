@@ -5,8 +5,8 @@
 
 #include <time.h>
 
+#include <burtorch/base/rng.hpp>
 #include <burtorch/burtorch.hpp>
-#include <burtorch/core/rng.hpp>
 #include <burtorch/io/mapped_file.hpp>
 #include <burtorch/oracle/token_oracle.hpp>
 #include <burtorch/train/optimizer.hpp>

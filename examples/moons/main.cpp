@@ -2,7 +2,7 @@
 // to tell two moons apart by gradient descent on the margin loss of all samples. Steps and rate are micrograd's.
 #include <unistd.h>
 
-#include <burtorch/core/rng.hpp>
+#include <burtorch/base/rng.hpp>
 #include <burtorch/io/atomic_file.hpp>
 #include <burtorch/viz/svg.hpp>
 #include <chrono>

@@ -7,11 +7,11 @@
 #include "core/grad.hpp"
 #include "core/gradcheck.hpp"
 #include "core/gradient_only.hpp"
-#include "core/pack.hpp"
 #include "core/reduce.hpp"
 #include "core/value.hpp"
 #include "graph/compile.hpp"
 #include "graph/record.hpp"
+#include "simd/pack.hpp"
 
 /// Version of the library.
 #define BURTORCH_VERSION "0.1.0"

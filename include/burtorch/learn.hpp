@@ -1,8 +1,8 @@
 // BurTorch for learning: layers, models, oracles, optimisers and data, on top of burtorch.hpp.
 #pragma once
 
+#include "base/rng.hpp"
 #include "burtorch.hpp"
-#include "core/rng.hpp"
 #include "data/text.hpp"
 #include "data/words.hpp"
 #include "model/char_mlp.hpp"

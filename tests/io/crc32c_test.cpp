@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "burtorch/core/rng.hpp"
+#include "burtorch/base/rng.hpp"
 #include "io/crc32c_bitwise.hpp"
 
 namespace burtorch {

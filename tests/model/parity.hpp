@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <burtorch/base/rng.hpp>
 #include <burtorch/burtorch.hpp>
-#include <burtorch/core/rng.hpp>
 #include <burtorch/oracle/token_oracle.hpp>
 #include <cmath>
 #include <fstream>

@@ -2,8 +2,8 @@
 // bits as one after the other.
 #include <gtest/gtest.h>
 
+#include <burtorch/base/rng.hpp>
 #include <burtorch/core/backward.hpp>
-#include <burtorch/core/rng.hpp>
 #include <burtorch/model/gpt.hpp>
 #include <thread>
 #include <vector>

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <burtorch/base/rng.hpp>
 #include <burtorch/burtorch.hpp>
-#include <burtorch/core/rng.hpp>
 #include <burtorch/model/gpt.hpp>
 #include <cmath>
 #include <limits>

@@ -1,7 +1,7 @@
 // What an action says when it fails, for tests of errors.
 #pragma once
 
-#include <burtorch/core/check.hpp>
+#include <burtorch/base/check.hpp>
 #include <string>
 
 /// The sentence of the Error that `action` throws; empty if it throws none.

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <burtorch/burtorch.hpp>
-#include <burtorch/io/parameters_file.hpp>
+#include <burtorch/checkpoint/parameters_file.hpp>
 #include <burtorch/model/char_mlp.hpp>
 #include <burtorch/model/gpt.hpp>
 #include <burtorch/oracle/token_oracle.hpp>

@@ -28,7 +28,7 @@
 #include <string_view>
 #include <vector>
 
-#include "burtorch/core/op_list.hpp"
+#include "burtorch/ops/op_list.hpp"
 
 namespace graphs {
 

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include <burtorch/core/rng.hpp>
+#include <burtorch/base/rng.hpp>
 #include <cmath>
 #include <limits>
 #include <string>

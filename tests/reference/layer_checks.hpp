@@ -10,10 +10,10 @@
 
 #include <gtest/gtest.h>
 
+#include <burtorch/base/rng.hpp>
 #include <burtorch/core/dual.hpp>
-#include <burtorch/core/rng.hpp>
-#include <burtorch/nn/lanes.hpp>
 #include <burtorch/nn/parameter_store.hpp>
+#include <burtorch/simd/lanes.hpp>
 #include <cmath>
 #include <cstring>
 #include <limits>

@@ -1,7 +1,7 @@
 // Our side of models_live.py. Prints the loss of the model for its sample (exchange_models.hpp), in fp64.
 // usage: models_dump gpt|mlp FILE           of the model in the file
 //        models_dump gpt|mlp --write FILE   of a model with random parameters, which it saves in fp32
-#include <burtorch/core/rng.hpp>
+#include <burtorch/base/rng.hpp>
 #include <cstdio>
 #include <string>
 

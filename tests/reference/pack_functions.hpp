@@ -1,4 +1,4 @@
-// Operators that call exp, log or tanh. Packs compute these by themselves (core/pack_math.hpp), plain numbers leave them to
+// Operators that call exp, log or tanh. Packs compute these by themselves (simd/pack_math.hpp), plain numbers leave them to
 // the C library, so their results may differ in the last bits; all others must have equal bits.
 #pragma once
 

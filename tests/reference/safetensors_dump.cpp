@@ -4,8 +4,8 @@
 //        safetensors_dump FILE...         for each: its tensors as "name dtype shape bytes", then "." or "error: ..."
 // Names and bytes are in hexadecimal. An array has an empty name, and its numbers are those of `read`, in C order: of
 // fp64, or of 64 bits if they are whole.
+#include <burtorch/checkpoint/parameters_file.hpp>
 #include <burtorch/io/npy.hpp>
-#include <burtorch/io/parameters_file.hpp>
 #include <burtorch/model/gpt.hpp>
 #include <cstdio>
 #include <string>

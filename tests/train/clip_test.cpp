@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "burtorch/core/rng.hpp"
+#include "burtorch/base/rng.hpp"
 #include "reference/error_sentence.hpp"
 #include "torch_lines.hpp"
 

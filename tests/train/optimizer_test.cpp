@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "burtorch/core/rng.hpp"
+#include "burtorch/base/rng.hpp"
 #include "reference/error_sentence.hpp"
 #include "torch_lines.hpp"
 

@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "burtorch/core/rng.hpp"
+#include "burtorch/base/rng.hpp"
 #include "burtorch/train/optimizer.hpp"
 #include "reference/error_sentence.hpp"
 #include "torch_lines.hpp"

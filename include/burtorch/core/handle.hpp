@@ -1,8 +1,8 @@
 // How nodes are named, and the few types that the tape, the sweep and the user's handles share.
 #pragma once
 
-#include "config.hpp"
-#include "instruction.hpp"
+#include "../base/config.hpp"
+#include "../ops/instruction.hpp"
 
 namespace burtorch {
 

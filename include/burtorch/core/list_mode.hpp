@@ -8,9 +8,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "check.hpp"
+#include "../base/check.hpp"
+#include "../ops/ops_varying.hpp"
 #include "handle.hpp"
-#include "ops_varying.hpp"
 
 namespace burtorch {
 

@@ -10,8 +10,8 @@
 // Below: the operands of an instruction on a tape, and how one instruction is carried out.
 #pragma once
 
+#include "../ops/slope_reads.hpp"
 #include "layer.hpp"
-#include "slope_reads.hpp"
 
 namespace burtorch {
 

@@ -4,8 +4,8 @@
 
 #include <span>
 
+#include "../ops/instruction.hpp"
 #include "analysis.hpp"
-#include "instruction.hpp"
 
 namespace burtorch {
 

@@ -10,9 +10,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "check.hpp"
-#include "config.hpp"
-#include "instruction.hpp"
+#include "../base/check.hpp"
+#include "../base/config.hpp"
+#include "../ops/instruction.hpp"
 #include "reserve.hpp"
 
 namespace burtorch {

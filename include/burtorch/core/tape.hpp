@@ -12,9 +12,9 @@
 #include <span>
 #include <string_view>
 
+#include "../ops/op_list.hpp"
 #include "handle.hpp"
 #include "mark.hpp"
-#include "op_list.hpp"
 #include "storage.hpp"
 #include "tape_slot.hpp"
 

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "../core/check.hpp"
+#include "../base/check.hpp"
 
 namespace burtorch {
 

@@ -15,8 +15,8 @@
 #include <string_view>
 #include <utility>
 
-#include "../core/check.hpp"
-#include "../core/rng.hpp"
+#include "../base/check.hpp"
+#include "../base/rng.hpp"
 #include "parts.hpp"
 #include "tokenizer.hpp"
 #include "tokens.hpp"

@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "../core/check.hpp"
+#include "../base/check.hpp"
 #include "tokens.hpp"
 #include "utf8.hpp"
 

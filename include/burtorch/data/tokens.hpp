@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "../core/check.hpp"
+#include "../base/check.hpp"
 
 namespace burtorch {
 

@@ -20,8 +20,8 @@
 #include <utility>
 #include <vector>
 
-#include "../core/check.hpp"
-#include "../core/rng.hpp"
+#include "../base/check.hpp"
+#include "../base/rng.hpp"
 #include "parts.hpp"
 #include "tokenizer.hpp"
 #include "tokens.hpp"

@@ -22,7 +22,7 @@
 #include <string_view>
 #include <utility>
 
-#include "../core/check.hpp"
+#include "../base/check.hpp"
 #include "../io/shown.hpp"
 
 namespace burtorch {

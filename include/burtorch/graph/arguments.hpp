@@ -3,7 +3,7 @@
 
 #include <tuple>
 
-#include "../core/config.hpp"
+#include "../base/config.hpp"
 #include "shape.hpp"
 
 namespace burtorch::graph {

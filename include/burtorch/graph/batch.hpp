@@ -1,15 +1,15 @@
 // Many samples through one graph, a SIMD pack of them at a time: the number type of the graph is a pack.
 //
 // Lanes never mix, so a gradient depends neither on the place of its sample in the batch nor on the other samples. It has
-// the bits of the gradient of that sample alone, but through exp, log and tanh (core/pack_math.hpp). A last, partial pack
+// the bits of the gradient of that sample alone, but through exp, log and tanh (simd/pack_math.hpp). A last, partial pack
 // repeats its last sample in the lanes that are left over, and drops what they compute.
 #pragma once
 
 #include <span>
 #include <tuple>
 
-#include "../core/check.hpp"
-#include "../core/pack.hpp"
+#include "../base/check.hpp"
+#include "../simd/pack.hpp"
 #include "arguments.hpp"
 #include "run.hpp"
 

@@ -12,7 +12,7 @@
 
 #include "../core/analysis.hpp"
 #include "../core/op_dispatch.hpp"
-#include "../core/pack.hpp"
+#include "../simd/pack.hpp"
 
 BURTORCH_FUSE_BEGIN
 namespace burtorch::graph {

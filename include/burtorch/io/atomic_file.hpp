@@ -27,7 +27,7 @@
 #include <string_view>
 #include <utility>
 
-#include "../core/check.hpp"
+#include "../base/check.hpp"
 #include "shown.hpp"
 
 namespace burtorch {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <string_view>
 
-#include "../core/check.hpp"
+#include "../base/check.hpp"
 #include "shown.hpp"
 
 namespace burtorch {

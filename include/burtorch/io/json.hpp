@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "../core/check.hpp"
+#include "../base/check.hpp"
 #include "../data/utf8.hpp"
 #include "header_text.hpp"
 #include "shown.hpp"

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <utility>
 
-#include "../core/check.hpp"
+#include "../base/check.hpp"
 #include "readable_file.hpp"
 #include "shown.hpp"
 

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "../core/check.hpp"
+#include "../base/check.hpp"
 #include "header_text.hpp"
 #include "shown.hpp"
 

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <string>
 
-#include "../core/check.hpp"
+#include "../base/check.hpp"
 #include "shown.hpp"
 
 namespace burtorch {

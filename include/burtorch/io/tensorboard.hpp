@@ -30,7 +30,7 @@
 #include <string_view>
 #include <utility>
 
-#include "../core/check.hpp"
+#include "../base/check.hpp"
 #include "../data/utf8.hpp"
 #include "../train/training.hpp"
 #include "crc32c.hpp"

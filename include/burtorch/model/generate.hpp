@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "../core/rng.hpp"
+#include "../base/rng.hpp"
 #include "char_mlp.hpp"
 #include "gpt.hpp"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <type_traits>
 
-#include "../core/kernels.hpp"
+#include "../ops/kernels.hpp"
 #include "elementwise.hpp"
 #include "embedding.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-#include "lanes.hpp"
+#include "../simd/lanes.hpp"
 #include "matrix.hpp"
 
 namespace burtorch {

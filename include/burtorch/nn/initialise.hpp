@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <span>
 
-#include "../core/rng.hpp"
-#include "../core/scalar.hpp"
+#include "../base/rng.hpp"
+#include "../ops/scalar.hpp"
 
 namespace burtorch {
 

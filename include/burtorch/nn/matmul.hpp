@@ -3,9 +3,9 @@
 #pragma once
 
 #include "../core/reduce.hpp"
+#include "../simd/transpose.hpp"
 #include "elementwise.hpp"
 #include "linear.hpp"
-#include "transpose.hpp"
 
 namespace burtorch {
 

@@ -2,7 +2,7 @@
 // can be looked at node by node. Layers (linear.hpp) compute the same with one instruction for all neurons.
 #pragma once
 
-#include "../core/rng.hpp"
+#include "../base/rng.hpp"
 #include "activation.hpp"
 #include "initialise.hpp"
 

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "../core/rng.hpp"
+#include "../base/rng.hpp"
 #include "../core/storage.hpp"
 #include "parameter_layout.hpp"
 

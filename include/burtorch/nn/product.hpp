@@ -9,7 +9,7 @@
 
 #include <type_traits>
 
-#include "transpose.hpp"
+#include "../simd/transpose.hpp"
 
 #if defined(__clang__)
 #define BURTORCH_UNROLL_4 _Pragma("clang loop unroll_count(4)")

@@ -2,7 +2,7 @@
 // Vectors are summed in runs of 16 and runs pairwise, so that errors grow with the logarithm of the number of columns.
 #pragma once
 
-#include "transpose.hpp"
+#include "../simd/transpose.hpp"
 
 namespace burtorch::nn {
 

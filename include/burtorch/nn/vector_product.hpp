@@ -2,7 +2,7 @@
 // read once forward and once backward, and the gradients of the weights are written in the same pass.
 #pragma once
 
-#include "../core/kernels.hpp"
+#include "../ops/kernels.hpp"
 #include "product.hpp"
 
 namespace burtorch::nn {

@@ -9,8 +9,8 @@
 #include <limits>
 #include <span>
 
-#include "../core/check.hpp"
-#include "../core/kernels.hpp"
+#include "../base/check.hpp"
+#include "../ops/kernels.hpp"
 
 namespace burtorch {
 

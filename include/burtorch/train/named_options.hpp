@@ -16,7 +16,7 @@
 #include <utility>
 #include <variant>
 
-#include "../core/check.hpp"
+#include "../base/check.hpp"
 
 namespace burtorch {
 

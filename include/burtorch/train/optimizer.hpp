@@ -23,8 +23,8 @@
 #include <variant>
 #include <vector>
 
-#include "../core/check.hpp"
-#include "../core/pack.hpp"
+#include "../base/check.hpp"
+#include "../simd/pack.hpp"
 #include "rules.hpp"
 
 namespace burtorch {

@@ -16,7 +16,7 @@
 #include <tuple>
 #include <variant>
 
-#include "../core/pack.hpp"
+#include "../simd/pack.hpp"
 #include "named_options.hpp"
 
 namespace burtorch {

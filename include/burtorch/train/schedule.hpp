@@ -10,7 +10,7 @@
 #include <tuple>
 #include <variant>
 
-#include "../core/check.hpp"
+#include "../base/check.hpp"
 #include "named_options.hpp"
 
 namespace burtorch {

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "../core/rng.hpp"
+#include "../base/rng.hpp"
 #include "clip.hpp"
 #include "optimizer.hpp"
 #include "schedule.hpp"

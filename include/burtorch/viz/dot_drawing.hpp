@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "../core/analysis.hpp"
-#include "../core/instruction.hpp"
+#include "../ops/instruction.hpp"
 #include "dot_text.hpp"
 
 namespace burtorch::detail {

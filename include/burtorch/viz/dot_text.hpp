@@ -13,8 +13,8 @@
 #include <string_view>
 #include <type_traits>
 
-#include "../core/scalar.hpp"
 #include "../data/utf8.hpp"
+#include "../ops/scalar.hpp"
 
 namespace burtorch {
 

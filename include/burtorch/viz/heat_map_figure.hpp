@@ -17,7 +17,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "../core/check.hpp"
+#include "../base/check.hpp"
 #include "plain_number.hpp"
 
 namespace burtorch {

@@ -8,7 +8,7 @@
 //   log     1.11, 0.96          1.31, 1.19
 //   tanh    2.61, 2.60          2.70, 2.67
 // Core promises 4 ulp; what is allowed here is close to what is reached, so that a wrong coefficient shows.
-#include "burtorch/core/pack_math.hpp"
+#include "burtorch/simd/pack_math.hpp"
 
 #include <gtest/gtest.h>
 
@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "burtorch/core/pack.hpp"
-#include "burtorch/core/rng.hpp"
+#include "burtorch/base/rng.hpp"
+#include "burtorch/simd/pack.hpp"
 #include "reference/ulps.hpp"
 
 namespace burtorch {

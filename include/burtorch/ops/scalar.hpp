@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "config.hpp"
+#include "../base/config.hpp"
 
 namespace burtorch {
 

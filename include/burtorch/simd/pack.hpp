@@ -11,7 +11,7 @@
 #include <cstring>
 #include <utility>
 
-#include "ops_binary.hpp"
+#include "../ops/ops_binary.hpp"
 #include "pack_math.hpp"
 
 BURTORCH_FUSE_BEGIN

@@ -1,5 +1,5 @@
 // Transposing and summing across lanes beside plain loops.
-#include <burtorch/nn/transpose.hpp>
+#include <burtorch/simd/transpose.hpp>
 
 #include "reference/guarded_matrix.hpp"
 

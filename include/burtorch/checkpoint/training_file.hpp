@@ -19,7 +19,7 @@
 #include <system_error>
 #include <vector>
 
-#include "../core/rng.hpp"
+#include "../base/rng.hpp"
 #include "../train/optimizer.hpp"
 #include "parameters_file.hpp"
 

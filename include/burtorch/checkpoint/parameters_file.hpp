@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "../io/safetensors.hpp"
 #include "../nn/parameter_store.hpp"
-#include "safetensors.hpp"
 
 namespace burtorch {
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "../core/pack.hpp"
+#include "pack.hpp"
 
 #if defined(__AVX__)
 #include <immintrin.h>

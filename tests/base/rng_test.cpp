@@ -2,7 +2,7 @@
 //
 // Seeds are fixed, so a test of a distribution passes always or never. Its bound is the one that one seed in 10,000 would
 // break if the distribution were exact.
-#include "burtorch/core/rng.hpp"
+#include "burtorch/base/rng.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 // Parameters of models in files: what is saved is loaded again, and a file that does not fit changes nothing.
-#include "burtorch/io/parameters_file.hpp"
+#include "burtorch/checkpoint/parameters_file.hpp"
 
 #include <gtest/gtest.h>
 
-#include "burtorch/core/rng.hpp"
+#include "burtorch/base/rng.hpp"
 #include "burtorch/model/gpt.hpp"
 #include "io/safetensors_cases.hpp"
 #include "io/scratch.hpp"

@@ -1,6 +1,6 @@
 // Packs: every lane has the bits of the same computation on a pack of nothing but its number, and on the plain number. The
 // latter but for exp, log and tanh, where packs and the C library round differently.
-#include "burtorch/core/pack.hpp"
+#include "burtorch/simd/pack.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "burtorch/core/dual.hpp"
-#include "burtorch/core/op_list.hpp"
+#include "burtorch/ops/op_list.hpp"
 #include "reference/pack_functions.hpp"
 #include "reference/ulps.hpp"
 

@@ -2,7 +2,7 @@
 //
 // For any vector of floats or doubles of the compilers' vector extensions that is no wider than the machine's; pack.hpp
 // calls them for packs of any width. The largest errors are 1.1 ulp (exp), 1.4 (log) and 2.7 (tanh), see
-// tests/core/pack_math_test.cpp, over the whole range: overflow, denormal arguments and results, zeros of either sign,
+// tests/simd/pack_math_test.cpp, over the whole range: overflow, denormal arguments and results, zeros of either sign,
 // infinities, NaN. A lane does not see its neighbours, so a number has the same bits in every lane; they may differ from
 // those of the C library. Rounding to nearest is assumed, as everywhere.
 //
@@ -18,7 +18,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "config.hpp"
+#include "../base/config.hpp"
 
 BURTORCH_FUSE_BEGIN
 namespace burtorch::vectors {

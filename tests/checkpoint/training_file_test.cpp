@@ -1,5 +1,5 @@
 // A training that is saved and loaded goes on with the same bits, and a file that does not fit changes nothing.
-#include "burtorch/io/training_file.hpp"
+#include "burtorch/checkpoint/training_file.hpp"
 
 #include <gtest/gtest.h>
 

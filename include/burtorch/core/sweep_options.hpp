@@ -1,0 +1,95 @@
+// The knobs of a guided sweep (guided_sweep.hpp), and what it returns.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include "../ops/instruction.hpp"
+#include "storage.hpp"
+
+namespace burtorch {
+
+/// A callable of the caller's, without a copy: it must outlive the call it is handed to.
+template <class Signature> class FunctionRef;
+template <class R, class... Args> class FunctionRef<R(Args...)> {
+ public:
+  constexpr FunctionRef() = default;
+  template <class F>
+  requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> && std::is_invocable_r_v<R, F&, Args...>)
+      FunctionRef(F&& f)
+      : object_(const_cast<void*>(static_cast<const void*>(&f))), call_([](void* object, Args... args) -> R {
+          return (*static_cast<std::remove_reference_t<F>*>(object))(args...);
+        }) {}
+  explicit operator bool() const { return call_ != nullptr; }
+  R operator()(Args... args) const { return call_(object_, args...); }
+
+ private:
+  void* object_ = nullptr;
+  R (*call_)(void*, Args...) = nullptr;
+};
+
+/// Where a guided sweep keeps its books. Grows when it must, and can be used again and again.
+class SweepMemory {
+ public:
+  SweepMemory() = default;
+  std::byte* bytes(std::size_t count) {
+    if (memory_.capacity() < count) memory_.allocate(count);
+    return memory_.data();
+  }
+
+ private:
+  Buffer<std::byte> memory_;
+};
+
+/// Each edge of a scalar operator, and each result of a list operator or a layer, passes its gradient on with this
+/// probability and is then divided by it, so that the expected gradient is the exact one (Oktay et al. 2021). Which ones is
+/// decided by seed, step and node alone: nothing is stored.
+struct KeepEdges {
+  double probability = 1;
+  std::uint64_t seed = 0, step = 0;
+};
+
+/// Leaves and ranges of parameters whose gradients are wanted. Of a parameter block that is wanted in part, layers give all.
+/// By default everything is wanted.
+class Wanted {
+ public:
+  constexpr Wanted() = default;
+  constexpr Wanted(std::span<const Block> blocks) : blocks_(blocks), isAll_(false) {}
+  constexpr bool isAll() const { return isAll_; }
+  constexpr std::span<const Block> blocks() const { return blocks_; }
+
+ private:
+  std::span<const Block> blocks_;
+  bool isAll_ = true;
+};
+
+/// A parameter block whose gradient no later part of the sweep changes.
+template <class T> struct FinalBlock {
+  Index id, first;
+  std::span<T> gradients;
+};
+
+template <class T> struct SweepOptions {
+  SweepMemory* memory = nullptr;
+  std::type_identity_t<T> seed = T{1};
+  /// Asked after every `pollEvery` instructions; if it returns true the sweep ends, and gradients of leaves and parameters
+  /// are as they were before.
+  FunctionRef<bool()> stop{};
+  std::size_t pollEvery = 64;
+  Wanted wanted{};
+  KeepEdges keep{};
+  /// Called once for every wanted block of the bound parameters: first those that the root does not depend on.
+  FunctionRef<void(const FinalBlock<T>&)> onFinal{};
+};
+
+enum class SweepStatus : std::uint8_t { finished, stopped };
+struct SweepResult {
+  SweepStatus status = SweepStatus::finished;
+  std::size_t visited = 0;  // instructions that passed a gradient on
+
+  explicit operator bool() const { return status == SweepStatus::finished; }
+};
+
+}  // namespace burtorch
