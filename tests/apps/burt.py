@@ -11,6 +11,7 @@ import pty
 import random
 import re
 import resource
+import shlex
 import shutil
 import signal
 import struct
@@ -280,7 +281,7 @@ class Surviving(Burt):
         folder = "it's a $(run); 2"
         said = self.stopped(self.start("train", "gpt", *self.ODD, "--out", folder), signal.SIGINT)
         command = re.search(r"resume with: (.*)", said)[1]
-        done = subprocess.run(command, shell=True, cwd=self.path, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(shlex.split(command), cwd=self.path, capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.same_state("whole", folder)
         self.assertEqual(self.steps_in(folder), list(range(1, 3001)))
@@ -384,10 +385,11 @@ class Surviving(Burt):
         self.assertEqual(self.steps_in("run"), list(range(1, 7)))
 
     def test_closed_descriptors_do_not_end_up_in_the_metrics(self):
-        for redirection in (">&-", "<&- >&-", "<&- >&- 2>&-", "2>&-"):
+        for closed in ((1,), (0, 1), (0, 1, 2), (2,)):
             shutil.rmtree(self.path / "run", ignore_errors=True)
-            done = subprocess.run(f'exec "{BURT}" train gpt {" ".join(SMALL)} --steps 30 --out run {redirection}', shell=True,
-                                  cwd=self.path, timeout=60, stdout=subprocess.DEVNULL)
+            done = subprocess.run([BURT, "train", "gpt", *SMALL, "--steps", "30", "--out", "run"], cwd=self.path,
+                                  timeout=60, stdout=subprocess.DEVNULL,
+                                  preexec_fn=lambda descriptors=closed: [os.close(fd) for fd in descriptors])
             self.assertEqual(done.returncode, 0)
             self.assertTrue((self.path / "run/metrics.csv").read_text().startswith("step,loss,"))
             self.assertEqual(self.steps_in("run"), list(range(1, 31)))

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tape.hpp"
+#include "tape_names.hpp"
 
 namespace burtorch {
 

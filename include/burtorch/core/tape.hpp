@@ -346,5 +346,3 @@ template <class T, Config C> class Tape {
 };
 
 }  // namespace burtorch
-
-#include "tape_names.hpp"
