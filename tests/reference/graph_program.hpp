@@ -46,8 +46,9 @@ constexpr Op opNamed(std::string_view name) {
     if (burtorch::OpList::infos[i].name == name) return Op{static_cast<burtorch::Opcode>(i)};
   return leafOp;
 }
-/// "relu"_op; the name of no operator does not compile.
-consteval Op operator""_op(const char* name, std::size_t length) {
+/// "relu"_op; the name of no operator does not compile as a case and throws elsewhere. Not consteval: clang 14 calls such a
+/// function from templates at run time, and then does not find it.
+constexpr Op operator""_op(const char* name, std::size_t length) {
   const Op op = opNamed({name, length});
   if (op == leafOp) throw "no operator of this name";
   return op;

@@ -34,6 +34,24 @@
 #define BURTORCH_FUSE_END
 #endif
 
+// What the compiler may use of the machine is part of every name above base/: an object built with -mavx2 and one built
+// without hold different functions, and can be linked into one program. Errors are the same type in both.
+#if defined(__AVX512F__)
+#define BURTORCH_TARGET avx512
+#elif defined(__AVX2__) && defined(__FMA__)
+#define BURTORCH_TARGET avx2fma
+#elif defined(__AVX2__)
+#define BURTORCH_TARGET avx2
+#elif defined(__AVX__)
+#define BURTORCH_TARGET avx
+#elif defined(__SSE2__)
+#define BURTORCH_TARGET sse2
+#elif defined(__ARM_NEON)
+#define BURTORCH_TARGET neon
+#else
+#define BURTORCH_TARGET plain
+#endif
+
 namespace burtorch {
 
 struct Config {

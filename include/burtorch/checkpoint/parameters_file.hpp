@@ -12,7 +12,7 @@
 #include "../io/safetensors.hpp"
 #include "../nn/parameter_store.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 namespace safetensors {
 
@@ -89,4 +89,4 @@ template <TensorNumber T> void loadParameters(const SafetensorsFile& file, Param
   safetensors::convertParameters(file, parameters);
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -23,7 +23,7 @@
 #include "../train/optimizer.hpp"
 #include "parameters_file.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 namespace safetensors {
 
@@ -106,4 +106,4 @@ void loadTraining(const SafetensorsFile& file, ParameterStore<T>& parameters, Op
   rng.setState(random);
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

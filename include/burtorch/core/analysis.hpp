@@ -9,7 +9,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace burtorch {
+#include "../base/config.hpp"
+
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// Numbers side by side.
 struct NumberRange {
@@ -74,4 +76,4 @@ template <class Byte> constexpr bool firstUse(Marks<Byte> isUsed, std::size_t nu
   return isFirst;
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

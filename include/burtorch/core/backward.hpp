@@ -16,7 +16,7 @@
 #include "sweep.hpp"
 #include "value.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// Adds seed * d root / d leaf to the gradient of every leaf, and sets the gradients of inner nodes.
 template <class T, Config C>
@@ -131,4 +131,4 @@ template <class T, Config C> std::size_t firstNonFinite(const Tape<T, C>& tape) 
   return tape.size();
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

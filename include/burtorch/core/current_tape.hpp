@@ -4,7 +4,7 @@
 #include "tape.hpp"
 #include "tape_names.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 template <class T, Config C> void Tape<T, C>::ensure(Room extra) {
   if (hasRoom(extra)) return;
@@ -99,4 +99,4 @@ template <class T, Config C = defaultConfig, class Record> Room roomOf(Record&& 
   return tape.used();
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -7,7 +7,7 @@
 
 #include "value.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 namespace detail {
 inline std::string numberAsString(double x) {
@@ -49,4 +49,4 @@ template <class T, Config C> std::string asString(const Value<T, C>& value) {
   return text + ", #" + std::to_string(node);
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -9,7 +9,7 @@
 #include "backward.hpp"
 #include "reduce.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 template <class T> struct Dual {
   using Scalar = T;
@@ -108,4 +108,4 @@ void hessianVector(F&& f, std::span<const T> x, std::span<const T> v, std::span<
   }
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

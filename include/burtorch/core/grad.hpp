@@ -8,7 +8,7 @@
 
 #include "dual.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// The number alone, without a path to what it was computed from: gradients stop here.
 template <std::floating_point T> constexpr T detach(T x) { return x; }
@@ -56,4 +56,4 @@ template <Config C = defaultConfig, class F, class L> auto grad(F&& f, const L& 
   return valueAndGrad<C>(f, x).gradient;
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -9,7 +9,7 @@
 #include "backward.hpp"
 #include "reduce.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// What gradcheck found: the variable where gradient and central difference disagree most, both numbers, and by how
 /// much, relative to max(1, |gradient|).
@@ -63,4 +63,4 @@ GradcheckResult gradcheck(F&& f, const L& x, double tolerance = 1e-6) {
   return result;
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -8,7 +8,7 @@
 #include "backward.hpp"
 #include "reduce.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// A root for backward, without a number.
 template <class T, Config C = defaultConfig> class GradientOnly {
@@ -66,4 +66,4 @@ requires(!isScalarOp<Op>) auto withoutValue(const L& xs) {
   return GradientOnly(detail::ListMode<V>::template varying<Op, isSkipped>(xs), isSkipped);
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

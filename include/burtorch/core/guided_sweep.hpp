@@ -19,7 +19,7 @@
 #include "selection.hpp"
 #include "sweep_options.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 namespace detail {
 
@@ -328,4 +328,4 @@ SweepResult backward(const Value<T, C>& root, const SweepOptions<std::type_ident
   });
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -4,7 +4,7 @@
 #include "../base/config.hpp"
 #include "../ops/instruction.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 template <class T, Config C = defaultConfig> class Tape;
 template <class T, Config C = defaultConfig> class Value;
@@ -47,4 +47,4 @@ template <class T> struct Frame {
 
 template <class T> struct UserOp;  // op_dispatch.hpp
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -19,7 +19,7 @@
 #include "current_tape.hpp"
 #include "selection.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 struct LayerOp {
   static constexpr Arity arity = Arity::layer;
@@ -66,4 +66,4 @@ template <class T> struct Layer {
   static constexpr Index noId = static_cast<Index>(maxIndex);
 };
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

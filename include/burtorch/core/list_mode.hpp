@@ -12,7 +12,7 @@
 #include "../ops/ops_varying.hpp"
 #include "handle.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 namespace detail {
 
@@ -110,4 +110,4 @@ template <class X> struct ListMode {
 };
 
 }  // namespace detail
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -6,7 +6,7 @@
 
 #include "handle.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// All that `rewind` must restore. Fields of two sizes alternate, and in the tape they lie apart, so that compilers copy
 /// them one by one: a wide copy of counters that were just written one by one waits until all of them have reached the
@@ -28,4 +28,4 @@ template <class T, Config C> struct TapeMark {
   [[no_unique_address]] std::conditional_t<C.checks, Owner, NoOwner> owner = {};
 };
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

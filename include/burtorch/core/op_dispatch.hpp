@@ -13,7 +13,7 @@
 #include "../ops/slope_reads.hpp"
 #include "layer.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// Whether a slope may be infinite where the results are finite, as that of sqrt at 0. An operator that says nothing is
 /// taken to have such poles: that is always right, and costs time only where gradients are zero.
@@ -303,4 +303,4 @@ template <class Op, class T, Config C> BURTORCH_INLINE Opcode opcodeOn([[maybe_u
     return tape.userOpcode(&userOpOf<Op, T>);
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

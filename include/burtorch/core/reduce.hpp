@@ -11,7 +11,7 @@
 
 #include "value_lists.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// Carries out a list operator, the library's or the user's own, on a list of numbers of any mode.
 template <class Op, NumberList L> constexpr ElementOf<L> applyToList(const L& xs) {
@@ -149,4 +149,4 @@ template <Number X> constexpr X innerProduct(std::initializer_list<X> xs, std::i
   return innerProduct(std::span(xs.begin(), xs.size()), std::span(ys.begin(), ys.size()));
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -12,12 +12,14 @@
 #if __has_include(<sys/mman.h>) && __has_include(<sys/resource.h>) && !defined(__EMSCRIPTEN__)
 #include <sys/mman.h>
 #include <sys/resource.h>
+
+#include "../base/config.hpp"
 #define BURTORCH_HAS_MMAP 1
 #else
 #define BURTORCH_HAS_MMAP 0
 #endif
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 struct AddressSpace {
   /// A multiple of every page size in use.
@@ -87,4 +89,4 @@ template <class Owner> class SpareSpaces {
   static inline constinit thread_local bool isClosed_ = false;
 };
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

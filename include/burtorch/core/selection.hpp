@@ -7,7 +7,7 @@
 #include "../ops/instruction.hpp"
 #include "analysis.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// `wanted` are leaves and ranges of parameters; `varied` marks the nodes that depend on any of them.
 struct Selection {
@@ -25,4 +25,4 @@ struct Selection {
   }
 };
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -15,7 +15,7 @@
 #include "../ops/instruction.hpp"
 #include "reserve.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// How much of each a tape uses or may use: numbers, instructions, and 32-bit words for constants, lists and names.
 struct Room {
@@ -258,4 +258,4 @@ template <class T, Config C> class TapeArrays {
   std::byte* space_ = nullptr;
 };
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -10,7 +10,7 @@
 #include "analysis.hpp"
 #include "op_dispatch.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 template <class T, Config C> class Sweep {
   using Traits = ScalarTraits<T>;
@@ -260,4 +260,4 @@ BURTORCH_SWEEP_INSTANCES(extern, double)
 BURTORCH_SWEEP_INSTANCES(extern, float)
 #endif
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -9,7 +9,7 @@
 #include "../ops/instruction.hpp"
 #include "storage.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// A callable of the caller's, without a copy: it must outlive the call it is handed to.
 template <class Signature> class FunctionRef;
@@ -92,4 +92,4 @@ struct SweepResult {
   explicit operator bool() const { return status == SweepStatus::finished; }
 };
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -18,7 +18,7 @@
 #include "storage.hpp"
 #include "tape_slot.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 template <class T, Config C> class Tape {
  public:
@@ -345,4 +345,4 @@ template <class T, Config C> class Tape {
   Index firstParameter_ = noNode;  // where the parameters are nodes of this tape
 };
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

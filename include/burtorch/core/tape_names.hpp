@@ -7,7 +7,7 @@
 
 #include "tape.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 template <class T, Config C>
 void Tape<T, C>::setName([[maybe_unused]] Index node, [[maybe_unused]] std::string_view name) {
@@ -37,4 +37,4 @@ template <class T, Config C> std::string_view Tape<T, C>::nameOf([[maybe_unused]
   return {};
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

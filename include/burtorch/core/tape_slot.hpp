@@ -5,7 +5,7 @@
 
 #include "handle.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// An empty tape without room. It is current until a thread records something: the test for a full tape, which is
 /// needed anyway, then also notices that there is no tape yet.
@@ -28,4 +28,4 @@ inline Index nextEpoch() {
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -16,7 +16,7 @@
 
 #include "op_dispatch.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// Where the number of a Value is.
 enum class Origin : std::uint8_t {
@@ -246,4 +246,4 @@ template <class T, Config C> struct Mode<Value<T, C>> {
   }
 };
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

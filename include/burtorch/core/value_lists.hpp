@@ -9,7 +9,7 @@
 #include "list_mode.hpp"
 #include "value.hpp"
 
-namespace burtorch::detail {
+namespace burtorch::inline BURTORCH_TARGET::detail {
 
 /// Writes lists of Values as the tape stores them (list.hpp). First it is asked how many words all lists take, then
 /// `start` makes room, then they are written. Nothing is committed, so an error changes nothing. Default-constructed
@@ -224,4 +224,4 @@ template <class T, Config C> struct ListMode<Value<T, C>> {
   }
 };
 
-}  // namespace burtorch::detail
+}  // namespace burtorch::inline BURTORCH_TARGET::detail

@@ -10,7 +10,7 @@
 
 #include "../base/check.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 enum class Part : std::uint8_t { train, validation };
 
@@ -25,4 +25,4 @@ inline std::size_t trainingCount(std::size_t count, double validation) {
   return left >= static_cast<double>(count) ? 0 : count - static_cast<std::size_t>(left);
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

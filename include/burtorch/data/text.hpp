@@ -21,7 +21,7 @@
 #include "tokenizer.hpp"
 #include "tokens.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// `context` tokens, and for each the token that follows it.
 struct TextWindow {
@@ -110,4 +110,4 @@ class TextCorpus {
   std::size_t trainingCount_;
 };
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -22,7 +22,7 @@
 #include "tokens.hpp"
 #include "utf8.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// What one token stands for.
 enum class TokenUnit : std::uint8_t { codePoint, byte };
@@ -271,4 +271,4 @@ inline Tokenizer Tokenizer::fromString(std::string_view saved) {
   return result;
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -15,7 +15,7 @@
 
 #include "../base/check.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// An index into a vocabulary.
 using Token = std::uint32_t;
@@ -120,4 +120,4 @@ class Tokens {
   std::size_t bytesPerToken_;
 };
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

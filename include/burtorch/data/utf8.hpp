@@ -10,7 +10,9 @@
 #include <string>
 #include <string_view>
 
-namespace burtorch {
+#include "../base/config.hpp"
+
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// One past the largest code point.
 inline constexpr char32_t codePointEnd = 0x110000;
@@ -91,4 +93,4 @@ inline std::string nameOfCharacter(char32_t codePoint) {
   return name.empty() ? number : name + '(' + number + ')';
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -26,7 +26,7 @@
 #include "tokenizer.hpp"
 #include "tokens.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// The tokens before a place in a word, and the token at this place.
 class WordSample {
@@ -190,4 +190,4 @@ inline std::string WordList::joinShuffled(std::vector<std::string_view>& words, 
   return joined;
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -25,7 +25,7 @@
 #include "../base/check.hpp"
 #include "../io/shown.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 struct ShowPlotOptions {
   std::string interpreter = "python3";  // a name to be found in PATH, or a path
@@ -222,4 +222,4 @@ inline ShownPlot showPlot(std::string_view script, const ShowPlotOptions& option
   return ShownPlot(ends[0]);
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -6,7 +6,7 @@
 #include "../base/config.hpp"
 #include "shape.hpp"
 
-namespace burtorch::graph {
+namespace burtorch::inline BURTORCH_TARGET::graph {
 
 /// The numbers of an argument, side by side: where they are, if they are so already.
 template <class A> class Flat {
@@ -128,4 +128,4 @@ template <class... A> constexpr auto flatten(const A&... x) {
   return flat;
 }
 
-}  // namespace burtorch::graph
+}  // namespace burtorch::inline BURTORCH_TARGET::graph

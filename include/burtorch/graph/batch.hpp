@@ -13,7 +13,7 @@
 #include "arguments.hpp"
 #include "run.hpp"
 
-namespace burtorch::graph {
+namespace burtorch::inline BURTORCH_TARGET::graph {
 
 template <class L> auto asSpan(L& list) {
   return std::span<std::remove_reference_t<decltype(*std::data(list))>>(list);
@@ -118,4 +118,4 @@ T sumBatch(const T* parameters, G& gradient, const std::span<A>&... samples) {
   return total(sum.value, tail.value);
 }
 
-}  // namespace burtorch::graph
+}  // namespace burtorch::inline BURTORCH_TARGET::graph

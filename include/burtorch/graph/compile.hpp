@@ -13,7 +13,7 @@
 #include "batch.hpp"
 #include "run.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 template <class V, class G> struct ValueAndGrad {
   V value;
@@ -225,4 +225,4 @@ template <class F> class Compiled {
 /// Makes a compile-time graph of a function without captures. (constexpr: clang 14 crashes on consteval with a local lambda.)
 template <class F> constexpr Compiled<F> compile(F) { return {}; }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

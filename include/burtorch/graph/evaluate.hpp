@@ -7,7 +7,7 @@
 #include "plan.hpp"
 
 BURTORCH_FUSE_BEGIN
-namespace burtorch::graph {
+namespace burtorch::inline BURTORCH_TARGET::graph {
 
 /// What a compiler makes of every step is inlined here, so there should be little of it: two functions for a step, and
 /// helpers that take the places of numbers as ordinary arguments, which are constants by the time it matters.
@@ -330,5 +330,5 @@ template <class P> class Evaluate {
   }
 };
 
-}  // namespace burtorch::graph
+}  // namespace burtorch::inline BURTORCH_TARGET::graph
 BURTORCH_FUSE_END

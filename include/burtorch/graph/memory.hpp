@@ -7,7 +7,7 @@
 
 #include "program.hpp"
 
-namespace burtorch::graph {
+namespace burtorch::inline BURTORCH_TARGET::graph {
 
 /// Calls `call.operator()<i>()` for i = 0 ... count - 1. Not a fold expression: clang limits their depth to 256.
 template <std::size_t count, class Call> BURTORCH_INLINE constexpr void unroll(const Call& call) {
@@ -56,4 +56,4 @@ template <class T, std::size_t n> class SavedGradients {
   T saved_[n];
 };
 
-}  // namespace burtorch::graph
+}  // namespace burtorch::inline BURTORCH_TARGET::graph

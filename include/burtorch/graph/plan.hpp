@@ -5,7 +5,7 @@
 #include "../core/analysis.hpp"
 #include "program.hpp"
 
-namespace burtorch::graph {
+namespace burtorch::inline BURTORCH_TARGET::graph {
 
 /// The gradient with respect to some of the arguments; without any, to all.
 template <std::size_t... arguments> struct WantArguments {
@@ -189,4 +189,4 @@ template <class P, class Want, bool wantsValue, std::size_t... rows> class Plan 
   static constexpr Numbers isNeeded = findNeeded();
 };
 
-}  // namespace burtorch::graph
+}  // namespace burtorch::inline BURTORCH_TARGET::graph

@@ -10,7 +10,7 @@
 #include "shape.hpp"
 #include "trace.hpp"
 
-namespace burtorch::graph {
+namespace burtorch::inline BURTORCH_TARGET::graph {
 
 enum class Home : std::uint8_t { argument, local, listed, constant };
 template <class T> struct Place {
@@ -286,4 +286,4 @@ template <class F, class T, class... Args> class Program {
   }
 };
 
-}  // namespace burtorch::graph
+}  // namespace burtorch::inline BURTORCH_TARGET::graph

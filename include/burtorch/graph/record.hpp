@@ -18,7 +18,7 @@
 #include "../core/reduce.hpp"
 #include "threaded.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 template <class F, class T, Config C = defaultConfig> class Recorded {
  public:
@@ -162,4 +162,4 @@ template <Config C = defaultConfig, class F, class L> auto record(F f, const L& 
   return Recorded<F, T, C>(std::move(f), std::span<const T>(std::data(x), std::size(x)));
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -8,7 +8,7 @@
 
 #include "../core/op_dispatch.hpp"
 
-namespace burtorch::graph {
+namespace burtorch::inline BURTORCH_TARGET::graph {
 
 /// A number that the function itself brings along.
 struct Constant : LeafOp {
@@ -71,4 +71,4 @@ template <class Op, class T> consteval const UserOp<T>* userOpIn() {
     return &userOpOf<Op, T>;
 }
 
-}  // namespace burtorch::graph
+}  // namespace burtorch::inline BURTORCH_TARGET::graph

@@ -4,7 +4,7 @@
 
 #include "evaluate.hpp"
 
-namespace burtorch::graph {
+namespace burtorch::inline BURTORCH_TARGET::graph {
 
 /// Runs a program: makes its local variables, and calls `body(memory)`.
 template <class P, class Plan, class Body>
@@ -72,4 +72,4 @@ BURTORCH_INLINE constexpr void evaluate(const Inputs<P>& arguments, const Result
     evaluateOutOfLine<P, Want, wantsValue, adds>(arguments, gradients, outputs);
 }
 
-}  // namespace burtorch::graph
+}  // namespace burtorch::inline BURTORCH_TARGET::graph

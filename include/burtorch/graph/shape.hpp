@@ -9,7 +9,9 @@
 #include <type_traits>
 #include <utility>
 
-namespace burtorch::graph {
+#include "../base/config.hpp"
+
+namespace burtorch::inline BURTORCH_TARGET::graph {
 
 /// Says how many numbers an argument has, what it is made of, and what it is over another number type.
 template <class A> struct Shape {
@@ -87,4 +89,4 @@ template <std::integral A> constexpr double normal(const A& argument) {
   return static_cast<double>(argument);
 }
 
-}  // namespace burtorch::graph
+}  // namespace burtorch::inline BURTORCH_TARGET::graph

@@ -15,7 +15,7 @@
 #include "../simd/pack.hpp"
 
 BURTORCH_FUSE_BEGIN
-namespace burtorch::graph {
+namespace burtorch::inline BURTORCH_TARGET::graph {
 
 // clang makes a jump of a call in last place when it is told to, g++ does so from -O2 on.
 #ifdef __clang__
@@ -296,5 +296,5 @@ template <class E> class Threaded {
 
 #undef BURTORCH_JUMP
 
-}  // namespace burtorch::graph
+}  // namespace burtorch::inline BURTORCH_TARGET::graph
 BURTORCH_FUSE_END

@@ -14,7 +14,7 @@
 #include "../core/reduce.hpp"
 #include "rules.hpp"
 
-namespace burtorch::graph {
+namespace burtorch::inline BURTORCH_TARGET::graph {
 
 #if defined(__clang__) ? __clang_major__ < 14 : defined(__GNUC__) && __GNUC__ < 12
 static_assert(false, "compile-time graphs need g++ 12 or clang 14, or newer");
@@ -96,9 +96,9 @@ template <class T> struct Trace {
   }
 };
 
-}  // namespace burtorch::graph
+}  // namespace burtorch::inline BURTORCH_TARGET::graph
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// Stands for a number while a function is traced.
 template <class T> class Symbol {
@@ -320,4 +320,4 @@ template <class T> struct detail::ListMode<Symbol<T>> {
   }
 };
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -30,7 +30,7 @@
 #include "../base/check.hpp"
 #include "shown.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 struct SaveOptions {
   /// The file is on the disk when the save returns. False is faster: a crash of the program does no harm either, but
@@ -225,4 +225,4 @@ class AtomicFile {
   int folder_ = -1, file_ = -1;
 };
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -19,7 +19,7 @@
 
 #include "half.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 static_assert(std::endian::native == std::endian::little, "files hold little-endian numbers");
 
@@ -111,4 +111,4 @@ void convertNumbers(NumberType type, std::span<const std::byte> bytes, std::span
     convertNumbers<T>(type, bytes, [&](std::size_t i, T x) { into[i] = x; });
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

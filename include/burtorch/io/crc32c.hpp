@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace burtorch {
+#include "../base/config.hpp"
+
+namespace burtorch::inline BURTORCH_TARGET {
 
 namespace detail {
 
@@ -41,4 +43,4 @@ constexpr std::uint32_t maskedCrc32c(std::string_view bytes) {
   return ((crc >> 15) | (crc << 17)) + 0xA282EAD8U;
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

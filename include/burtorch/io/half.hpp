@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <cstring>
 
-namespace burtorch {
+#include "../base/config.hpp"
+
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// A bf16 is the upper half of a float.
 inline float fromBfloat16(std::uint16_t bits) {
@@ -30,4 +32,4 @@ inline float fromHalf(std::uint16_t bits) {
   return result;
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

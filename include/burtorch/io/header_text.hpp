@@ -11,7 +11,7 @@
 #include "../base/check.hpp"
 #include "shown.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 class HeaderText {
  public:
@@ -63,4 +63,4 @@ class HeaderText {
   std::size_t at_ = 0;
 };
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

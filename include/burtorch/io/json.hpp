@@ -17,7 +17,7 @@
 #include "header_text.hpp"
 #include "shown.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// How many bytes at the start of the text stand for themselves in a JSON string and are ASCII: nearly always all.
 inline std::size_t plainLength(std::string_view text) {
@@ -161,4 +161,4 @@ inline bool appendJsonString(std::string& json, std::string_view text) {
   return true;
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

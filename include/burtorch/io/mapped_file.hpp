@@ -20,7 +20,7 @@
 #include "readable_file.hpp"
 #include "shown.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 struct MapOptions {
   /// A larger file is an error. No view can be larger than the default.
@@ -58,4 +58,4 @@ class MappedFile {
   std::string_view text_;
 };
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -23,7 +23,7 @@
 #include "mapped_file.hpp"
 #include "npy_header.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 namespace npy {
 
@@ -213,4 +213,4 @@ void saveNpy(const std::string& path, const std::vector<std::uint64_t>& shape, s
   file.commit();
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -18,7 +18,7 @@
 #include "header_text.hpp"
 #include "shown.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// What an .npy file says of its numbers.
 struct NpyHeader {
@@ -168,4 +168,4 @@ inline std::string printHeader(std::string_view dtype, const std::vector<std::ui
 }
 
 }  // namespace npy
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -30,7 +30,7 @@
 #include "atomic_file.hpp"
 #include "readable_file.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// Which numbers of the nodes.
 enum class Numbers { values, gradients, valuesAndGradients };
@@ -280,4 +280,4 @@ void loadFromMemory(std::span<const std::byte> memory, const Nodes&... nodes) {
   detail::setNumbers<what>(chosen, memory.data());
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

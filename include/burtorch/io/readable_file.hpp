@@ -14,7 +14,7 @@
 #include "../base/check.hpp"
 #include "shown.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 class ReadableFile {
  public:
@@ -66,4 +66,4 @@ class ReadableFile {
   std::uintmax_t size_ = 0;
 };
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -21,7 +21,7 @@
 #include "mapped_file.hpp"
 #include "safetensors_header.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 namespace safetensors {
 
@@ -207,4 +207,4 @@ inline void saveSafetensors(const std::string& path, std::span<const TensorView>
   file.commit();
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

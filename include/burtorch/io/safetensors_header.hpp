@@ -17,7 +17,7 @@
 
 #include "json.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// Texts that a file carries beside its tensors.
 using Metadata = std::map<std::string, std::string, std::less<>>;
@@ -220,4 +220,4 @@ inline std::string printHeader(const SafetensorsHeader& header, std::string_view
 }
 
 }  // namespace safetensors
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

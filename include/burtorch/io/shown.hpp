@@ -8,7 +8,7 @@
 
 #include "../data/utf8.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// False for characters that a terminal obeys instead of showing, and for those that are there without being seen.
 constexpr bool isShowable(char32_t c) {
@@ -41,4 +41,4 @@ inline std::string shown(std::string_view text, std::size_t longest = 80) {
   return result;
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

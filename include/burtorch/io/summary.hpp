@@ -16,7 +16,7 @@
 
 #include "convert.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// Counts of finite numbers in at most `Bins` bins of one width: the least power of two that lets them cover all.
 /// (And at least one unit in the last place of the largest number: narrower bins would be empty.)
@@ -143,4 +143,4 @@ template <std::size_t Bins = 16> Summary<Bins> summarize(NumberType type, std::s
   return summary;
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

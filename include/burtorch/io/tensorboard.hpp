@@ -36,7 +36,7 @@
 #include "crc32c.hpp"
 #include "shown.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 static_assert(std::endian::native == std::endian::little, "event files hold little-endian numbers");
 
@@ -228,4 +228,4 @@ class EventFile {
   std::uint64_t lost_ = 0;
 };
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -9,7 +9,7 @@
 
 #include "gpt.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// Row by row, in order of layers, then heads.
 template <class T> class AttentionWeights {
@@ -70,4 +70,4 @@ AttentionWeights<T> attentionWeights(const Gpt<T, C>& gpt, ParameterStore<T>& pa
   return result;
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -11,7 +11,7 @@
 #include "../nn/token_linear.hpp"
 #include "validated.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 struct CharMlpConfig {
   std::size_t vocabulary = 27, context = 16, embedding = 64, hidden = 64;
@@ -69,4 +69,4 @@ template <class T, Config C = defaultConfig> class CharMlp {
   Linear hidden_, output_;
 };
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -12,7 +12,7 @@
 #include "char_mlp.hpp"
 #include "gpt.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 struct SamplingOptions {
   double temperature = 1;  // 0: always the likeliest
@@ -84,4 +84,4 @@ void generate(const Model<T, C>& model, ParameterStore<T>& parameters, std::vect
   }
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -17,7 +17,7 @@
 #include "../nn/parameter_store.hpp"
 #include "validated.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 struct GptConfig {
   std::size_t vocabulary = 65, context = 8, width = 24, layers = 6, heads = 6;
@@ -122,4 +122,4 @@ template <class T, Config C = defaultConfig> class Gpt {
   std::vector<Index> places_;  // 0, 1, 2, ...
 };
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

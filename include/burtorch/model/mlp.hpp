@@ -15,7 +15,7 @@
 #include "../nn/parameter_store.hpp"
 #include "validated.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 struct MlpConfig {
   std::vector<std::size_t> sizes;  // inputs, hidden layers, outputs
@@ -62,4 +62,4 @@ template <class T, Config C = defaultConfig> class Mlp {
   std::vector<Linear> layers_;
 };
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

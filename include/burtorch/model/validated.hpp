@@ -1,11 +1,13 @@
 // A configuration that has been checked, for the initialisers of models.
 #pragma once
 
-namespace burtorch {
+#include "../base/config.hpp"
+
+namespace burtorch::inline BURTORCH_TARGET {
 
 template <class Config> const Config& validated(const Config& config) {
   config.check();
   return config;
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -9,7 +9,7 @@
 #include "../core/reduce.hpp"
 #include "elementwise.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 enum class Activation : std::uint8_t { identity, sigmoid, relu, tanh, gelu };
 
@@ -44,4 +44,4 @@ template <class X> X activate(Activation activation, const X& x) {
   }
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -11,7 +11,7 @@
 #include "matrix.hpp"
 #include "product.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 namespace ops {
 
@@ -255,4 +255,4 @@ Matrix<T, C> attention(const Matrix<T, C>& queries, const Matrix<T, C>& keys, co
   return {recordLayer<ops::AttentionLayer, T, C>(operands, own, rows * columns + weights), rows, columns};
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -10,7 +10,7 @@
 #include "elementwise.hpp"
 #include "embedding.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 namespace ops {
 
@@ -139,4 +139,4 @@ Value<T, C> meanCrossEntropy(const Matrix<T, C>& logits, std::span<const Index> 
       recordLayer<ops::CrossEntropyLayer, T, C>(operands, own, targets, 1 + 2 * logits.columns()));
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

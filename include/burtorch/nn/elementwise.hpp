@@ -7,7 +7,7 @@
 #include "../simd/lanes.hpp"
 #include "matrix.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 namespace ops {
 
@@ -151,4 +151,4 @@ template <class T, Config C> Matrix<T, C> tanh(const Matrix<T, C>& x) { return e
 template <class T, Config C> Matrix<T, C> sigmoid(const Matrix<T, C>& x) { return each<ops::Sigmoid>(x); }
 template <class T, Config C> Matrix<T, C> gelu(const Matrix<T, C>& x) { return each<ops::Gelu>(x); }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

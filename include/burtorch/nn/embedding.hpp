@@ -8,7 +8,7 @@
 #include "parameter_layout.hpp"
 #include "product.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 inline constexpr Index noToken = static_cast<Index>(-1);
 
@@ -144,4 +144,4 @@ struct Embedding {
   }
 };
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -9,7 +9,7 @@
 #include "../base/rng.hpp"
 #include "../ops/scalar.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// How a block of parameters starts.
 struct FirstNumbers {
@@ -42,4 +42,4 @@ template <class T> void fill(std::span<T> numbers, const FirstNumbers& start, Rn
   }
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -9,7 +9,7 @@
 #include "parameter_layout.hpp"
 #include "row_sums.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 namespace ops {
 
@@ -140,4 +140,4 @@ struct LayerNorm {
   }
 };
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -9,7 +9,7 @@
 #include "row_sums.hpp"
 #include "vector_product.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 namespace ops {
 
@@ -175,4 +175,4 @@ using Linear = BasicLinear<>;
 template <std::size_t inputs, std::size_t outputs>
 using FixedLinear = BasicLinear<nn::Fixed<inputs>, nn::Fixed<outputs>>;
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

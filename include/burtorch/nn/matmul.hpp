@@ -7,7 +7,7 @@
 #include "elementwise.hpp"
 #include "linear.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 namespace ops {
 
@@ -67,4 +67,4 @@ template <class T, Config C> Value<T, C> meanSquaredError(const Matrix<T, C>& x,
   return reduceMeanSquares((x - wanted).range());
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

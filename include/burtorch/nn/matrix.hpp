@@ -9,7 +9,7 @@
 
 #include "../core/value.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 template <class T, Config C = defaultConfig> class Matrix {
  public:
@@ -109,4 +109,4 @@ Handle<C> recordLayer(std::span<const Block> operands, std::span<const Index> ow
   return recordLayer<Op, T, C>(operands, own, {}, results);
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -6,7 +6,7 @@
 #include "activation.hpp"
 #include "initialise.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 template <class T, Config C = defaultConfig> class Neuron {
  public:
@@ -31,4 +31,4 @@ template <class T, Config C = defaultConfig> class Neuron {
   Activation activation_;
 };
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

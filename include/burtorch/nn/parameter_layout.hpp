@@ -12,7 +12,7 @@
 #include "../core/layer.hpp"
 #include "initialise.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// What a block is for: it decides whether the block decays, and how its tensor is saved.
 enum class ParameterRole : std::uint8_t { weight, bias, gain, table };
@@ -63,4 +63,4 @@ class ParameterLayout {
   std::vector<FirstNumbers> starts_;
 };
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

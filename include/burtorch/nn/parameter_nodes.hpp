@@ -5,7 +5,7 @@
 #include "matrix.hpp"
 #include "parameter_layout.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 namespace ops {
 
@@ -49,4 +49,4 @@ Range<T, C> bindToLeaves(Tape<T, C>& tape, const ParameterLayout& layout, std::s
   return all;
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -15,7 +15,7 @@
 #include "../core/storage.hpp"
 #include "parameter_layout.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// The gradients of a layout, zero to begin with. Setting them to zero writes nothing: it notes for each block that it is
 /// zero, the first layer that reaches the block stores instead of adding, and what no layer reached is filled in when
@@ -148,4 +148,4 @@ template <class T> void initialiseLikeGpt2(ParameterStore<T>& parameters, Rng& r
 /// Sets the gradients of all parameters to zero.
 template <class T> void zeroGrad(ParameterStore<T>& parameters) { parameters.zeroGrad(); }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -17,7 +17,7 @@
 #define BURTORCH_UNROLL_4 _Pragma("GCC unroll 4")
 #endif
 
-namespace burtorch::nn {
+namespace burtorch::inline BURTORCH_TARGET::nn {
 
 /// A matrix in memory: element (i, j) is at[i * stride + j].
 template <class T> struct Rows {
@@ -226,4 +226,4 @@ template <class T, class Height = std::size_t, class Width = std::size_t> struct
   }
 };
 
-}  // namespace burtorch::nn
+}  // namespace burtorch::inline BURTORCH_TARGET::nn

@@ -4,7 +4,7 @@
 
 #include "../simd/transpose.hpp"
 
-namespace burtorch::nn {
+namespace burtorch::inline BURTORCH_TARGET::nn {
 
 /// The sum of many vectors, pairwise as a binary counter counts: level k holds the sum of 2^k runs.
 template <class T> class PairwiseVectors {
@@ -60,4 +60,4 @@ void rowSums(T* to, std::size_t rows, std::size_t columns, bool isAdded, Term te
   }
 }
 
-}  // namespace burtorch::nn
+}  // namespace burtorch::inline BURTORCH_TARGET::nn

@@ -5,7 +5,7 @@
 
 #include "elementwise.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 namespace ops {
 
@@ -59,4 +59,4 @@ template <class T, Config C> Matrix<T, C> softmax(const Matrix<T, C>& x) {
   return {recordLayer<ops::SoftmaxLayer, T, C>(operands, own, x.size()), x.rows(), x.columns()};
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -11,7 +11,7 @@
 #include "embedding.hpp"
 #include "linear.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 namespace ops {
 
@@ -267,4 +267,4 @@ Matrix<T, C> tokenLinear(const Embedding& embedding, const Linear& linear, std::
   return {recordLayer<ops::TokenLinearLayer, T, C>(operands, own, all, results), w.rows, columns};
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -5,7 +5,7 @@
 #include "../ops/kernels.hpp"
 #include "product.hpp"
 
-namespace burtorch::nn {
+namespace burtorch::inline BURTORCH_TARGET::nn {
 
 /// y[o] = bias[o] + sum over i of w[o][i] x[i], or added to.
 template <class T, class Outputs, class Inputs>
@@ -83,4 +83,4 @@ void vectorProductSlope(Rows<const T> w, const T* x, const T* gy, T* gx, Rows<T>
   }
 }
 
-}  // namespace burtorch::nn
+}  // namespace burtorch::inline BURTORCH_TARGET::nn

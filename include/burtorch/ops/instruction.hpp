@@ -15,7 +15,7 @@
 #include "list.hpp"
 #include "scalar.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 using Opcode = std::uint8_t;
 
@@ -149,4 +149,4 @@ void forEachOperandRange(Instruction instruction, const OpInfo& info, const Inde
   }
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

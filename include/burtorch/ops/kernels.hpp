@@ -12,7 +12,7 @@
 #include "list.hpp"
 #include "scalar.hpp"
 
-namespace burtorch::kernels {
+namespace burtorch::inline BURTORCH_TARGET::kernels {
 
 /// `count` numbers at once. The vector is as wide as AVX; narrower machines split it.
 template <class T> struct Vector {
@@ -179,4 +179,4 @@ template <class T, class Term> T sumEach(const List<T>& values, Term term) {
   return sumPairwise(total, lanes<T>);
 }
 
-}  // namespace burtorch::kernels
+}  // namespace burtorch::inline BURTORCH_TARGET::kernels

@@ -13,7 +13,7 @@
 
 #include "scalar.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 using Index = std::uint32_t;
 
@@ -173,4 +173,4 @@ template <class T> class ListReader {
   ListWalker walker_;
 };
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

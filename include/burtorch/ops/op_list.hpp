@@ -10,7 +10,7 @@
 #include "instruction.hpp"
 #include "ops_varying.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 namespace ops {
 struct Leaf : LeafOp {
@@ -71,4 +71,4 @@ inline constexpr std::size_t firstUserOpcode = OpList::size;
 inline constexpr std::size_t maxUserOps = 64;
 static_assert(firstUserOpcode + maxUserOps <= 256);
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -6,7 +6,7 @@
 #include "ops_unary.hpp"
 
 BURTORCH_FUSE_BEGIN
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 namespace ops {
 
@@ -229,5 +229,5 @@ template <TracedNumber X, class Y> BURTORCH_INLINE constexpr X& subInplace(X& x,
 template <TracedNumber X, class Y> BURTORCH_INLINE constexpr X& multInplace(X& x, Y y) { return x *= y; }
 template <TracedNumber X, class Y> BURTORCH_INLINE constexpr X& divInplace(X& x, Y y) { return x /= y; }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET
 BURTORCH_FUSE_END

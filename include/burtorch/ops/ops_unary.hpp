@@ -13,7 +13,7 @@
 #include "scalar.hpp"
 
 BURTORCH_FUSE_BEGIN
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// One whose value is a function of the C library: packs take it lane by lane.
 struct LibraryOp : UnaryOp {
@@ -229,5 +229,5 @@ template <Number X, Plain N> BURTORCH_INLINE constexpr X pow(X x, N exponent) {
   return applyConstant<ops::Pow>(x, exponent);
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET
 BURTORCH_FUSE_END

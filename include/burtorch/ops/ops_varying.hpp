@@ -16,7 +16,7 @@
 #include "kernels.hpp"
 #include "ops_binary.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 namespace ops {
 
@@ -240,4 +240,4 @@ struct Softmax : BlockOp, NoPoles {
 };
 
 }  // namespace ops
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -12,7 +12,7 @@
 
 #include "../base/config.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// How many numbers an operator takes: none, one, two, three, one and a constant, a list, two lists; a block writes
 /// many, a layer (layer.hpp) takes and writes whole blocks.
@@ -113,4 +113,4 @@ template <std::floating_point T> struct Mode<T> {
   template <class Op> static constexpr T withConstant(T x, T c) { return Op::value(x, c); }
 };
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -6,7 +6,7 @@
 
 #include "instruction.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// Which numbers the slope rules look at. The rules say it themselves, by parameters of type Unread. What nobody looks
 /// at need not be computed.
@@ -76,4 +76,4 @@ template <class Op, class T> consteval SlopeReads slopeReads() {
 #undef BURTORCH_READS_OF_TWO
 #undef BURTORCH_READS_OF_THREE
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -16,7 +16,7 @@
 #include "../nn/embedding.hpp"
 #include "../nn/parameter_store.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// Where samples come from: `read` fills in the tokens and the targets of sample i.
 template <class S>
@@ -145,4 +145,4 @@ template <class Model, TokenSamples Samples> class TokenOracle {
   std::vector<Index> tokens_, targets_, sampleTokens_, sampleTargets_;
 };
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -13,7 +13,7 @@
 #include <immintrin.h>
 #endif
 
-namespace burtorch::nn {
+namespace burtorch::inline BURTORCH_TARGET::nn {
 
 template <class T> struct LanesOf {
   static constexpr std::size_t count = 1;
@@ -142,4 +142,4 @@ template <std::size_t count, class Call> BURTORCH_INLINE void unroll(const Call&
   (std::make_index_sequence<count>{});
 }
 
-}  // namespace burtorch::nn
+}  // namespace burtorch::inline BURTORCH_TARGET::nn

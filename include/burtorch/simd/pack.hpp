@@ -15,7 +15,7 @@
 #include "pack_math.hpp"
 
 BURTORCH_FUSE_BEGIN
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// As many numbers as one vector register of the target holds.
 #if defined(__AVX512F__)
@@ -171,5 +171,5 @@ template <class T, std::size_t n> struct Mode<Pack<T, n>> {
   template <class Op> BURTORCH_INLINE static Scalar withConstant(Scalar x, T c) { return Op::value(x, c); }
 };
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET
 BURTORCH_FUSE_END

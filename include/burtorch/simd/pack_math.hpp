@@ -21,7 +21,7 @@
 #include "../base/config.hpp"
 
 BURTORCH_FUSE_BEGIN
-namespace burtorch::vectors {
+namespace burtorch::inline BURTORCH_TARGET::vectors {
 
 template <class V> using NumberOf = std::remove_cvref_t<decltype(std::declval<V&>()[0])>;
 
@@ -160,5 +160,5 @@ template <class V> BURTORCH_INLINE V log(V x) {
   return x <= T{0} ? atMostZero : positive;
 }
 
-}  // namespace burtorch::vectors
+}  // namespace burtorch::inline BURTORCH_TARGET::vectors
 BURTORCH_FUSE_END

@@ -3,7 +3,7 @@
 
 #include "lanes.hpp"
 
-namespace burtorch::nn {
+namespace burtorch::inline BURTORCH_TARGET::nn {
 
 /// Lane j of vector i becomes lane i of vector j, for as many vectors as each has lanes.
 template <class T> BURTORCH_INLINE void transposeVectors(Lanes<T> (&x)[laneCount<T>]) {
@@ -114,4 +114,4 @@ void transpose(const T* from, std::size_t rows, std::size_t columns, std::size_t
     for (std::size_t k = i; k < toStride; ++k) to[j * toStride + k] = k < rows ? from[k * stride + j] : T{0};
 }
 
-}  // namespace burtorch::nn
+}  // namespace burtorch::inline BURTORCH_TARGET::nn

@@ -12,7 +12,7 @@
 #include "../base/check.hpp"
 #include "../ops/kernels.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// The Euclidean norm. Squares are summed pairwise and in fp64, where those of fp32 cannot overflow.
 template <std::floating_point T> double normOf(std::span<const T> numbers) {
@@ -56,4 +56,4 @@ template <std::floating_point T> void clipByValue(std::span<T> gradients, double
   for (T& g : gradients) g = g > most ? most : g < -most ? -most : g;
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

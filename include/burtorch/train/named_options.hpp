@@ -18,7 +18,7 @@
 
 #include "../base/check.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// A number for the field of that name.
 struct Setting {
@@ -119,4 +119,4 @@ Any optionsNamed(const char* what, std::string_view name, std::span<const Settin
   return any;
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -27,7 +27,7 @@
 #include "../simd/pack.hpp"
 #include "rules.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// `count` parameters from `first` on.
 struct ParameterBlock {
@@ -199,4 +199,4 @@ template <std::floating_point T, class Rule = AnyRule> class Optimizer {
   std::vector<ParameterBlock> exempt_;  // by their first parameter
 };
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -19,7 +19,7 @@
 #include "../simd/pack.hpp"
 #include "named_options.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 namespace detail {
 
@@ -166,4 +166,4 @@ inline AnyRule ruleNamed(std::string_view name, std::span<const Setting> setting
   return optionsNamed<AnyRule>("optimiser", name, settings);
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -13,7 +13,7 @@
 #include "../base/check.hpp"
 #include "named_options.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 struct ConstantRate {
   static constexpr std::string_view name = "constant";
@@ -88,4 +88,4 @@ inline Schedule scheduleNamed(std::string_view name, std::span<const Setting> se
   return {optionsNamed<AnySchedule>("schedule", name, settings)};
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -16,7 +16,7 @@
 #include "optimizer.hpp"
 #include "schedule.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// What a validation needs: how many samples there are, and the mean loss over some of them.
 template <class O>
@@ -166,4 +166,4 @@ template <class Train, class Validation, class Steps = Optimizer<typename Train:
   std::vector<std::size_t> batch_;
 };
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

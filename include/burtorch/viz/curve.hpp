@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
-namespace burtorch {
+#include "../base/config.hpp"
+
+namespace burtorch::inline BURTORCH_TARGET {
 
 struct CurvePoint {
   double x, y;
@@ -14,4 +16,4 @@ struct Curve {
   std::vector<CurvePoint> points;
 };
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

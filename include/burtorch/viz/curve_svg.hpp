@@ -11,7 +11,7 @@
 #include "curve.hpp"
 #include "svg.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 /// A whole SVG file.
 inline std::string curveSvg(std::string_view title, std::string_view xLabel, std::string_view yLabel,
@@ -82,4 +82,4 @@ inline std::string curveSvg(std::string_view title, std::string_view xLabel, std
   return svg + "</svg>\n";
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

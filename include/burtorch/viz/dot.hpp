@@ -19,7 +19,7 @@
 #include "dot_compiled.hpp"
 #include "dot_drawing.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 namespace detail {
 
@@ -107,4 +107,4 @@ std::string buildDotGraph(const Tape<T, C>& tape, const DotOptions& options = {}
   return detail::DotDrawing(source, options).drawAll();
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

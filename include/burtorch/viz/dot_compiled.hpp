@@ -18,7 +18,7 @@
 #include "../graph/compile.hpp"
 #include "dot_drawing.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 namespace detail {
 
@@ -147,4 +147,4 @@ requires(sizeof...(A) > 0) std::string buildDotGraph(const Compiled<F>& f, const
   return buildDotGraph(f, DotOptions{}, x...);
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -15,7 +15,7 @@
 #include "../ops/instruction.hpp"
 #include "dot_text.hpp"
 
-namespace burtorch::detail {
+namespace burtorch::inline BURTORCH_TARGET::detail {
 
 /// The numbers of a record, side by side.
 struct DotNumbers {
@@ -188,4 +188,4 @@ template <class Source> class DotDrawing {
   std::vector<Edge> edges_;          // to the record at hand
 };
 
-}  // namespace burtorch::detail
+}  // namespace burtorch::inline BURTORCH_TARGET::detail

@@ -16,7 +16,7 @@
 #include "../data/utf8.hpp"
 #include "../ops/scalar.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 enum class DotDirection : std::uint8_t { topDown, leftToRight };
 
@@ -163,4 +163,4 @@ class DotWriter {
 };
 
 }  // namespace detail
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

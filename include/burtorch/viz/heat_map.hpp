@@ -9,7 +9,7 @@
 #include "heat_map_figure.hpp"
 #include "python_script.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 namespace detail {
 
@@ -149,4 +149,4 @@ std::string generateHeatMapBasic(const Matrix<T, C>& matrix, HeatMapOptions opti
                                      .options = std::move(options)}}});
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -20,7 +20,7 @@
 #include "../base/check.hpp"
 #include "plain_number.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 // All members have a value, so that a caller may name a few without a warning of g++.
 struct HeatMapOptions {
@@ -171,4 +171,4 @@ HeatMap makeHeatMap(std::size_t rows, std::size_t columns, ItemGetter&& itemGett
   return map;
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -13,7 +13,7 @@
 #include "heat_map_figure.hpp"
 #include "svg.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 namespace detail {
 
@@ -211,4 +211,4 @@ inline std::string heatMapSvg(const HeatMapFigure& figure) {
   return detail::HeatMapSvg(figure).text();
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -7,7 +7,7 @@
 
 #include "../core/value.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 namespace detail {
 
@@ -34,4 +34,4 @@ auto plainNumber(Function&& function, Arguments&&... arguments) {
 
 }  // namespace detail
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

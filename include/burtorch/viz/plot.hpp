@@ -11,7 +11,7 @@
 #include "plain_number.hpp"
 #include "python_script.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 struct PlotOptions {
   std::size_t points = 200;  // at which a function is computed
@@ -76,4 +76,4 @@ std::string generatePlot(Function&& f, double xStart, double xEnd, const PlotOpt
   return generatePlot(std::span<const Curve>(&curve, 1), options);
 }
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

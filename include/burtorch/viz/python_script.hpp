@@ -18,7 +18,7 @@
 #include "../data/utf8.hpp"
 #include "../io/json.hpp"
 
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 
 namespace detail {
 
@@ -126,4 +126,4 @@ else:
 
 }  // namespace detail
 
-}  // namespace burtorch
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -11,7 +11,7 @@
 
 #include "../data/utf8.hpp"
 
-namespace burtorch::detail {
+namespace burtorch::inline BURTORCH_TARGET::detail {
 
 /// For XML: what XML cannot hold, and bytes that are not UTF-8, become a question mark.
 inline std::string escapedForXml(std::string_view text) {
@@ -76,4 +76,4 @@ void appendFormatted(std::string& to, const char* format, Arguments... arguments
   to += text;
 }
 
-}  // namespace burtorch::detail
+}  // namespace burtorch::inline BURTORCH_TARGET::detail
