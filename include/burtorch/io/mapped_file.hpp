@@ -25,6 +25,8 @@ namespace burtorch::inline BURTORCH_TARGET {
 struct MapOptions {
   /// A larger file is an error. No view can be larger than the default.
   std::size_t maxBytes = PTRDIFF_MAX;
+  /// The bytes may be changed in memory, page by page as needed; the file is not.
+  bool isCopiedOnWrite = false;
 };
 
 class MappedFile {
@@ -37,7 +39,8 @@ class MappedFile {
       fail("cannot read '%s': it has %ju bytes, and at most %zu are allowed; take a part of it",
            shown(name, 120).c_str(), file.size(), options.maxBytes);
     const auto bytes = static_cast<std::size_t>(file.size());
-    void* place = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.number(), 0);
+    const int access = options.isCopiedOnWrite ? PROT_READ | PROT_WRITE : PROT_READ;
+    void* place = mmap(nullptr, bytes, access, MAP_PRIVATE, file.number(), 0);
     if (place == MAP_FAILED) file.refuse(std::strerror(errno));
     text_ = {static_cast<const char*>(place), bytes};
   }
@@ -53,6 +56,10 @@ class MappedFile {
   std::size_t size() const { return text_.size(); }
   std::string_view text() const { return text_; }
   std::span<const std::byte> bytes() const { return std::as_bytes(std::span(text_.data(), text_.size())); }
+  /// To be changed; only of a file that is copied on write.
+  std::span<std::byte> ownBytes() {
+    return {reinterpret_cast<std::byte*>(const_cast<char*>(text_.data())), text_.size()};
+  }
 
  private:
   std::string_view text_;
