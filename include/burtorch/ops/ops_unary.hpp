@@ -87,7 +87,7 @@ struct Log : UnaryOp, NoPoles {
   template <class T> static constexpr T slope(T g, T x, Unread) { return g / x; }
 };
 
-struct Sqrt : LibraryOp {
+struct Sqrt : UnaryOp {
   static constexpr std::string_view name = "sqrt", opcode = "eSqrt", formula = "sqrt(x)";
   template <class T> static constexpr T value(T x) { return sqrt(x); }
   template <class T> static constexpr T slope(T g, Unread, T y) { return g / (y + y); }

@@ -142,6 +142,9 @@ template <class T, std::size_t n> BURTORCH_INLINE Pack<T, n> log(const Pack<T, n
 template <class T, std::size_t n> BURTORCH_INLINE Pack<T, n> tanh(const Pack<T, n>& x) {
   return forEachVector(x, [](auto lanes) { return vectors::tanh(lanes); });
 }
+template <class T, std::size_t n> BURTORCH_INLINE Pack<T, n> sqrt(const Pack<T, n>& x) {
+  return forEachVector(x, [](auto lanes) { return vectors::sqrt(lanes); });
+}
 template <class T, std::size_t n> Pack<T, n> pow(const Pack<T, n>& x, T exponent) {
   return forEachLane(x, [exponent](T lane) { return std::pow(lane, exponent); });
 }

@@ -1,4 +1,4 @@
-// exp, log and tanh of SIMD vectors, all lanes at once: no branches, no tables, no calls.
+// exp, log, tanh and square roots of SIMD vectors, all lanes at once: no branches, no tables, no calls.
 //
 // For any vector of floats or doubles of the compilers' vector extensions that is no wider than the machine's; pack.hpp
 // calls them for packs of any width. The largest errors are 1.1 ulp (exp), 1.4 (log) and 2.7 (tanh), see
@@ -12,13 +12,20 @@
 // fused would be the compiler's choice, and might not be the same in every place that this is inlined into.
 #pragma once
 
+#include <cmath>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 #include <utility>
 
 #include "../base/config.hpp"
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
 
 BURTORCH_FUSE_BEGIN
 namespace burtorch::inline BURTORCH_TARGET::vectors {
@@ -158,6 +165,37 @@ template <class V> BURTORCH_INLINE V log(V x) {
   const V atMostZero = x < T{0} ? fill<V>(Limits::quiet_NaN()) : fill<V>(-Limits::infinity());
   const V positive = x < Limits::infinity() ? y : x;  // infinity and NaN are their own logarithms
   return x <= T{0} ? atMostZero : positive;
+}
+
+/// Exactly rounded, as IEEE 754 has it. std::sqrt, lane by lane, is a branch and perhaps a call in every lane, because it
+/// sets errno.
+template <class V> BURTORCH_INLINE V sqrt(V x) {
+  using T = NumberOf<V>;
+#if __has_builtin(__builtin_elementwise_sqrt)
+  return __builtin_elementwise_sqrt(x);
+#else
+#if defined(__AVX512F__)
+  // In halves: g++ 12 warns of its own _mm512_sqrt_ps.
+  if constexpr (sizeof(V) == 64) {
+    typedef T Half __attribute__((vector_size(32)));
+    Half halves[2];
+    std::memcpy(halves, &x, sizeof x);
+    for (Half& half : halves) half = sqrt(half);
+    std::memcpy(&x, halves, sizeof x);
+    return x;
+  }
+#endif
+#if defined(__AVX__)
+  if constexpr (sizeof(V) == 32 && sizeof(T) == 4) return _mm256_sqrt_ps(x);
+  if constexpr (sizeof(V) == 32 && sizeof(T) == 8) return _mm256_sqrt_pd(x);
+#endif
+#if defined(__SSE2__)
+  if constexpr (sizeof(V) == 16 && sizeof(T) == 4) return _mm_sqrt_ps(x);
+  if constexpr (sizeof(V) == 16 && sizeof(T) == 8) return _mm_sqrt_pd(x);
+#endif
+  for (std::size_t i = 0; i < sizeof(V) / sizeof(T); ++i) x[i] = std::sqrt(x[i]);
+  return x;
+#endif
 }
 
 }  // namespace burtorch::inline BURTORCH_TARGET::vectors

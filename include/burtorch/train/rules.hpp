@@ -23,35 +23,6 @@ namespace burtorch::inline BURTORCH_TARGET {
 
 namespace detail {
 
-/// Square roots of a pack. std::sqrt, lane by lane, is a branch and perhaps a call in every lane, because it sets errno.
-template <class T, std::size_t n> BURTORCH_INLINE void takeSquareRoots(Pack<T, n>& x) {
-#if __has_builtin(__builtin_elementwise_sqrt)
-  x.lanes = __builtin_elementwise_sqrt(x.lanes);
-#elif defined(__SSE2__)  // g++ 12, clang 14
-  if constexpr (sizeof x == 64) {
-    Pack<T, n / 2> half[2];
-    std::memcpy(half, &x, sizeof x);
-    takeSquareRoots(half[0]);
-    takeSquareRoots(half[1]);
-    std::memcpy(&x, half, sizeof x);
-  } else if constexpr (sizeof x == 32) {
-#if defined(__AVX__)
-    if constexpr (sizeof(T) == 4)
-      x.lanes = __builtin_ia32_sqrtps256(x.lanes);
-    else
-      x.lanes = __builtin_ia32_sqrtpd256(x.lanes);
-#endif
-  } else {
-    if constexpr (sizeof(T) == 4)
-      x.lanes = __builtin_ia32_sqrtps(x.lanes);
-    else
-      x.lanes = __builtin_ia32_sqrtpd(x.lanes);
-  }
-#else
-  x = sqrt(x);
-#endif
-}
-
 /// m and v: running means of g and g^2, too small by 1 - beta^step because they start at 0.
 ///   x <- x - rate * (m / (1 - beta1^step)) / (sqrt(v / (1 - beta2^step)) + epsilon)
 /// with numerator and denominator multiplied by sqrt(1 - beta2^step), which leaves one division.
@@ -65,9 +36,7 @@ template <class T, class Rule> auto adamUpdate(const Rule& rule, double rate, st
           epsilon = static_cast<T>(rule.epsilon * rootCorrection)](auto& x, const auto& g, auto& m, auto& v) {
     m = m + newPart * (g - m);
     v = oldSquares * v + newSquares * g * g;
-    auto root = v;
-    takeSquareRoots(root);
-    x = x - size * m / (root + epsilon);
+    x = x - size * m / (sqrt(v) + epsilon);
   };
 }
 
