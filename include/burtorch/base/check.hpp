@@ -49,7 +49,7 @@ inline FailureHandler setFailureHandler(FailureHandler handler) noexcept {
   return previous;
 }
 
-namespace detail {
+namespace errors {
 [[noreturn, gnu::cold, gnu::noinline]] inline void raise([[maybe_unused]] ErrorCode code,
                                                          const char* sentence) {
 #if defined(__cpp_exceptions)
@@ -59,7 +59,7 @@ namespace detail {
   std::abort();  // A handler that returns would let a half-made node through.
 #endif
 }
-}  // namespace detail
+}  // namespace errors
 
 /// Reports a problem; `format` is printf's. Without a code it is an invalid argument.
 [[noreturn, gnu::cold, gnu::noinline, gnu::format(printf, 2, 3)]] inline void fail(ErrorCode code,
@@ -69,7 +69,7 @@ namespace detail {
   va_start(arguments, format);
   std::vsnprintf(sentence, sizeof sentence, format, arguments);
   va_end(arguments);
-  detail::raise(code, sentence);
+  errors::raise(code, sentence);
 }
 [[noreturn, gnu::cold, gnu::noinline, gnu::format(printf, 1, 2)]] inline void fail(const char* format, ...) {
   char sentence[256];
@@ -77,7 +77,7 @@ namespace detail {
   va_start(arguments, format);
   std::vsnprintf(sentence, sizeof sentence, format, arguments);
   va_end(arguments);
-  detail::raise(ErrorCode::invalidArgument, sentence);
+  errors::raise(ErrorCode::invalidArgument, sentence);
 }
 
 }  // namespace burtorch
