@@ -38,7 +38,7 @@ TEST(BatchContainers, AnErrorChangesNothing) {
   const std::vector<double> a(5, 1.5), b(4, 2.5);
   std::vector<double> da(5, 77), db(5, 77);
   EXPECT_EQ(sentenceOf([&] { product.gradBatch(a, b, da, db); }),
-            "a batch of 5 samples is given a list of 4");
+            "batch: expected lists of 5 samples, got one of 4");
   EXPECT_EQ(da, std::vector<double>(5, 77));
   EXPECT_EQ(db, std::vector<double>(5, 77));
 }

@@ -153,7 +153,7 @@ TEST(BatchSumOf, ChoicesBetweenListsAreMadeForEachSample) {
 TEST(BatchSumOf, SampleListsOfDifferentLengthsIsAnError) {
   constexpr auto f = compile([](auto w, auto x, auto y, auto z) { return w * x * y * z; });
   const std::vector<double> three(3), two(2);
-  const std::string want = "a batch of 3 samples is given a list of 2";
+  const std::string want = "batch: expected lists of 3 samples, got one of 2";
   EXPECT_EQ(sentenceOf([&] { f.valueAndGradSum(1.5, three, two, three); }), want);
   EXPECT_EQ(sentenceOf([&] { f.valueAndGradSum(1.5, three, three, two); }), want);
 }

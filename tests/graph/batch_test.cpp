@@ -115,9 +115,9 @@ TEST(GradBatch, OnlyTheNamedArguments) {
 TEST(GradBatch, ListsOfDifferentLengthsAreAnError) {
   std::vector<double> three(3), four(4);
   EXPECT_EQ(sentenceOf([&] { mixed.gradBatch(three, four, three, three); }),
-            "a batch of 3 samples is given a list of 4");
+            "batch: expected lists of 3 samples, got one of 4");
   EXPECT_EQ(sentenceOf([&] { mixed.gradBatch(three, three, three, four); }),
-            "a batch of 3 samples is given a list of 4");
+            "batch: expected lists of 3 samples, got one of 4");
 }
 
 constexpr auto loss = compile([](const auto& w, const auto& sample, auto weight) {
@@ -173,7 +173,7 @@ TEST(ValueAndGradSum, ListsOfDifferentLengthsAreAnError) {
   EXPECT_EQ(sentenceOf([&] {
               loss.valueAndGradSum(std::array{1.0, 2.0, 3.0}, samples, weights);
             }),
-            "a batch of 3 samples is given a list of 2");
+            "batch: expected lists of 3 samples, got one of 2");
 }
 
 }  // namespace

@@ -203,10 +203,9 @@ TEST(Recorded, OperatorsOfTheUsersOwn) {
 TEST(Recorded, WrongSizesAreErrors) {
   auto f = record(mixed, std::array{0.3, 0.4});
   std::vector<double> three(3), two(2), seven(7);
-  EXPECT_EQ(sentenceOf([&] { f.value(three); }),
-            "an input of 3 numbers is given to a recorded function, 2 are expected");
+  EXPECT_EQ(sentenceOf([&] { f.value(three); }), "record: expected an input of 2 numbers, got 3");
   EXPECT_EQ(sentenceOf([&] { f.valueAndGrad(two, three); }),
-            "a gradient of 3 numbers is given to a recorded function, 2 are expected");
+            "record: expected a gradient of 2 numbers, got 3");
   EXPECT_NE(sentenceOf([&] { f.gradBatch(seven, seven); }), "");
 }
 

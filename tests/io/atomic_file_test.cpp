@@ -102,8 +102,8 @@ TEST(AtomicFile, RefusesWhatIsNoFile) {
     EXPECT_TRUE(contains(sentenceOfSave("/dev/null"), "folder, pipe or device"));
   }
   for (const char* name : {"", ".", "..", "folder/"})
-    EXPECT_TRUE(contains(sentenceOfSave(scratch.path(name)), "a folder is given")) << name;
-  EXPECT_TRUE(contains(sentenceOfSave(""), "a folder is given"));
+    EXPECT_TRUE(contains(sentenceOfSave(scratch.path(name)), "it is a folder")) << name;
+  EXPECT_TRUE(contains(sentenceOfSave(""), "it is a folder"));
   EXPECT_TRUE(contains(sentenceOfSave(scratch.path(std::string("f\0g", 3))), "a zero byte"));
   EXPECT_EQ(scratch.entries().size(), 2U);
 }

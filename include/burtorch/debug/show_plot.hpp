@@ -148,7 +148,7 @@ class PlotFolder {
   std::string path_;
 };
 
-/// Starts `interpreter show.py plot.py`, its errors to `report`. Answers 0 and the process, or the reason why not.
+/// Starts `interpreter show.py plot.py`, its errors to `report`. Returns 0 and the process, or the reason why not.
 inline int startPython(const std::string& interpreter, const PlotFolder& folder, int report, pid_t& process) {
   std::string arguments[] = {interpreter, folder.file("show.py"), folder.file("plot.py")};
   char* pointers[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(), nullptr};

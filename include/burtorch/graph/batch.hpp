@@ -56,11 +56,11 @@ template <class A, class T = typename Shape<A>::Scalar> struct PackedArgument {
 };
 
 inline void requireSamples(std::size_t expected, std::size_t found) {
-  if (expected != found) fail("a batch of %zu samples is given a list of %zu", expected, found);
+  if (expected != found) fail("batch: expected lists of %zu samples, got one of %zu", expected, found);
 }
 
 /// The gradients of `count` samples, null where none is wanted. Plain pointers: behind a reference they would be loaded
-/// anew for every pack.
+/// again for every pack.
 template <class P, class Want, class... A>
 void gradBatch(std::size_t count, const std::type_identity_t<A>*... samples,
                std::type_identity_t<A>*... gradients) {

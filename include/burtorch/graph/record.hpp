@@ -75,8 +75,7 @@ template <class F, class T, Config C = defaultConfig> class Recorded {
   static constexpr std::size_t width = Packed::count;
 
   static void requireCount(std::size_t found, std::size_t expected, const char* what) {
-    if (found != expected)
-      fail("%s of %zu numbers is given to a recorded function, %zu are expected", what, found, expected);
+    if (found != expected) fail("record: expected %s of %zu numbers, got %zu", what, expected, found);
   }
 
   /// Returns the index of the root.

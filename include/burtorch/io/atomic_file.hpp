@@ -40,7 +40,7 @@ struct SaveOptions {
 
 namespace detail {
 
-/// Writes everything; answers 0 or the system's error.
+/// Writes everything; returns 0 or the system's error.
 inline int writeAll(int file, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(file, bytes.data(), bytes.size());
@@ -116,7 +116,7 @@ class AtomicFile {
     const std::string path = behindLinks();
     const std::size_t slash = path.rfind('/');
     name_ = slash == std::string::npos ? path : path.substr(slash + 1);
-    if (name_.empty() || name_ == "." || name_ == "..") refuse("a folder is given; add the name of a file");
+    if (name_.empty() || name_ == "." || name_ == "..") refuse("it is a folder; add the name of a file");
     const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
     folder_ = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder_ < 0) giveUp("its folder cannot be opened", errno);

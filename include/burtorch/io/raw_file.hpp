@@ -174,7 +174,7 @@ inline void writeInPlace(const std::string& path, const RawPieces& pieces) {
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
   if (file < 0) refuse("it cannot be opened", errno);
   const auto total = static_cast<off_t>(pieces[0].size() + pieces[1].size());
-  // fstat only if the size is not the expected one: after it, Linux notes the time of the next write anew, which takes
+  // fstat only if the size is not the expected one: after it, Linux notes the time of the next write again, which takes
   // longer than the write. A pipe has no end to be found, a terminal none; a disk's is a multiple of its sectors.
   const off_t size = lseek(file, 0, SEEK_END);
   struct stat status {};

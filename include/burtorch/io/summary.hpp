@@ -49,7 +49,7 @@ template <std::size_t Bins = 16> class Histogram {
     // Compared as a product, which is exact, and not as a quotient: that of a tiny number may have become zero.
     return towardsZero - (static_cast<double>(towardsZero) * width_ > x);
   }
-  /// Makes room for the bin of x, with more bins if there are enough, otherwise with wider ones; answers its new number.
+  /// Makes room for the bin of x, with more bins if there are enough, otherwise with wider ones; returns its new number.
   std::int64_t include(std::int64_t bin, double x) {
     if (used_ == 0) first_ = bin;
     while (std::max(bin, first_ + used_ - 1) - std::min(bin, first_) >= static_cast<std::int64_t>(Bins)) {

@@ -2,7 +2,7 @@
 //
 //   EventFile events("runs/gpt-1");
 //   events.scalar("loss/train", step, loss);
-//   training.run(events.observer());             // or events.add(step) in an observer of yours
+//   training.run(events.observer());             // or events.add(step) in your own observer
 //   events.flush();                              // fails if something could not be written
 //
 // Written by hand: the format is a length, a checksum (crc32c.hpp) and a protobuf message of four fields, and the

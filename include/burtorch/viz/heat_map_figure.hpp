@@ -40,7 +40,7 @@ struct HeatMap {
     // Divided, since a product could overflow.
     const auto isFull = [&](std::size_t size) { return size % columns == 0 && size / columns == rows; };
     const auto mustBe = [&](bool isRight, const char* what, std::size_t found) {
-      if (!isRight) fail("a heat map of %zu x %zu cells is given %zu %s", rows, columns, found, what);
+      if (!isRight) fail("heat map: %zu x %zu cells do not fit %zu %s", rows, columns, found, what);
     };
     mustBe(isFull(values.size()), "numbers", values.size());
     mustBe(items.empty() || isFull(items.size()), "items", items.size());
