@@ -47,6 +47,9 @@ int main() {
               used.instructions * sizeof(Instruction) + used.words * sizeof(Index));
   std::printf("                  %s\n", asString(g).c_str());
 
+  const auto [eager, slopes] = valueAndGrad(figure1, point);
+  std::printf("in one call       %g, gradient (%g, %g)\n", eager, slopes[0], slopes[1]);
+
   const auto alongA = figure1(std::array{Dual(point[0], 1.0), Dual(point[1], 0.0)});
   std::printf("forward, along a  %g, derivative %g\n", alongA.value, alongA.tangent);
 
@@ -77,7 +80,7 @@ int main() {
   const double replayedValue = recorded.valueAndGrad(std::array{3.0, 2.0}, replayed);
   std::printf("replay at (3, 2)  %g, gradient (%g, %g)\n", replayedValue, replayed[0], replayed[1]);
 
-  // Memory of the caller's, and nothing else: no allocation from here on.
+  // In the caller's memory: no allocation from here on.
   alignas(16) static std::byte memory[4096];
   Tape<double> tape(memory);
   CurrentTape here(tape);
