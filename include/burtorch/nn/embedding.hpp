@@ -1,5 +1,5 @@
 // Embedding lookup: row `token` of a table becomes a column. A column may have several tokens, whose rows then stand one
-// below the other (the context of the char MLP). `noToken` gives zeros: a column that only fills up a vector.
+// below the other (the context of the char MLP). `noToken` gives zeros: a column without a token.
 #pragma once
 
 #include <span>
