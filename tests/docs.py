@@ -5,6 +5,7 @@ docs.py tour FILE SOURCE EXPECTED   the C++ blocks of FILE are in SOURCE, its ou
 docs.py code COMPILER ROOT [FILE]   every other C++ block of the documents compiles and runs; if a text block comes next,
                                     that is what it prints
 docs.py shell COMPILER ROOT BURT    every command of the documents runs, or is listed here with the reason why not
+docs.py paths ROOT                  every file that a document names exists
 docs.py self-test                   the checks notice what they should
 
 A C++ block shows the headers it needs. With `int main` it is compiled as it stands. Otherwise its #include and `using`
@@ -148,7 +149,31 @@ def check_shell(compiler, root, burt):
     print(f"{ran} commands ran")
 
 
+def paths_of(text):
+    """The files that a page names, as `core/tape.hpp`, (core/tape.hpp) or a link, outside of blocks."""
+    text = FENCE.sub("", text)
+    named = re.findall(r"(?<![\w./<-])((?:[\w-]+/)+[\w-]+\.(?:hpp|h|cpp|py|sh|md|txt|json|cmake))(?![\w*])", text)
+    links = re.findall(r"\]\((?!https?:)([^)#]+)\)", text)
+    headers = re.findall(r"<(burtorch/[\w/]+\.hpp)>", text)
+    return sorted({*named, *headers}), sorted(set(links))
+
+
+def check_paths(root):
+    """A file is named from the root, from include/burtorch or from tests; a link from its page."""
+    root = pathlib.Path(root)
+    wrong = []
+    for name, text in documents(root):
+        named, links = paths_of(text)
+        places = [root, root / "include", root / "include/burtorch", root / "tests"]
+        wrong += [f"{name}: there is no {path}" for path in named if not any((p / path).is_file() for p in places)]
+        wrong += [f"{name}: its link {link} leads nowhere" for link in links if not (root / name).parent.joinpath(link).exists()]
+    if wrong:
+        sys.exit("\n".join(wrong))
+
+
 def self_test():
+    assert paths_of("`core/a.hpp` (nn/b.hpp) [x](docs/c.md) <burtorch/d.hpp> core/e.hppx `ops_*.hpp`") == (
+        ["burtorch/d.hpp", "core/a.hpp", "docs/c.md", "nn/b.hpp"], ["docs/c.md"])
     page = ("# A\n```cpp\n#include <cstdio>\nint main() { std::puts(\"1\"); }\n```\n```text\n1\n```\n"
             "<!-- given: int x = 2; -->\n```cpp\n#include <cstdio>\nstd::printf(\"%d\\n\", x);\n```\nprints\n```text\n2\n```\n"
             "```sh\n./test --quick  # two minutes\n./run burt inspect x\n\n```\n")
@@ -166,5 +191,5 @@ def self_test():
 
 
 if __name__ == "__main__":
-    {"table": check_table, "tour": check_tour, "code": check_code, "shell": check_shell,
+    {"table": check_table, "tour": check_tour, "code": check_code, "shell": check_shell, "paths": check_paths,
      "self-test": self_test}[sys.argv[1]](*sys.argv[2:])

@@ -18,15 +18,15 @@ import tempfile
 
 # Headers of the engine, which users do not include and whose names may change: no part of the index.
 INTERNAL = {
-    "core/analysis.hpp", "core/handle.hpp", "core/instruction.hpp", "core/kernels.hpp", "core/list.hpp",
-    "core/list_mode.hpp", "core/mark.hpp", "core/op_dispatch.hpp", "core/op_list.hpp", "core/pack_math.hpp",
-    "core/reserve.hpp", "core/selection.hpp", "core/slope_reads.hpp", "core/storage.hpp", "core/sweep.hpp",
-    "core/tape_names.hpp", "core/tape_slot.hpp", "core/value_lists.hpp",
-    "graph/arguments.hpp", "graph/evaluate.hpp", "graph/memory.hpp", "graph/plan.hpp", "graph/program.hpp",
-    "graph/rules.hpp", "graph/run.hpp", "graph/shape.hpp", "graph/threaded.hpp", "graph/trace.hpp",
-    "data/utf8.hpp", "io/convert.hpp", "io/crc32c.hpp", "io/half.hpp", "io/header_text.hpp", "io/json.hpp",
-    "io/npy_header.hpp", "io/readable_file.hpp", "io/safetensors_header.hpp", "io/shown.hpp", "model/validated.hpp",
-    "viz/dot_drawing.hpp", "viz/dot_text.hpp", "viz/plain_number.hpp", "viz/python_script.hpp",
+    "core/analysis.hpp", "core/handle.hpp", "core/list_mode.hpp", "core/mark.hpp", "core/op_dispatch.hpp",
+    "core/reserve.hpp", "core/selection.hpp", "core/storage.hpp", "core/sweep.hpp", "core/tape_names.hpp",
+    "core/tape_slot.hpp", "core/value_lists.hpp", "data/utf8.hpp", "graph/arguments.hpp", "graph/evaluate.hpp",
+    "graph/memory.hpp", "graph/plan.hpp", "graph/program.hpp", "graph/rules.hpp", "graph/run.hpp", "graph/shape.hpp",
+    "graph/threaded.hpp", "graph/trace.hpp", "io/convert.hpp", "io/crc32c.hpp", "io/half.hpp", "io/header_text.hpp",
+    "io/json.hpp", "io/npy_header.hpp", "io/readable_file.hpp", "io/safetensors_header.hpp", "io/shown.hpp",
+    "model/validated.hpp", "ops/instruction.hpp", "ops/kernels.hpp", "ops/list.hpp", "ops/op_list.hpp",
+    "ops/slope_reads.hpp", "simd/lanes.hpp", "simd/pack_math.hpp", "simd/transpose.hpp", "viz/dot_drawing.hpp",
+    "viz/dot_text.hpp", "viz/plain_number.hpp", "viz/python_script.hpp",
 }
 # Names of those headers that users do write.
 PUBLIC = {"Binding", "Block", "DotDirection", "DotOptions", "Index", "Instruction", "Room", "TensorInfo"}
@@ -76,7 +76,6 @@ LINES = {
     "setFailureHandler": "Sets the handler that is called where exceptions are off; returns the one before",
     "ShowPlotOptions": "Options of showPlot",
     "subInplace": "x -= y, as a new node",
-    "SweepOptions": "The knobs of `backward`: memory, seed, stop, wanted, keep, onFinal",
     "SweepResult": "Whether a sweep finished, and how many instructions it visited",
     "SweepStatus": "Whether a sweep finished or was stopped",
     "TernaryOp": "What an operator of three numbers derives from",
@@ -245,7 +244,7 @@ def index(root):
             own = sentence(comment) if comment else last if follows and not is_type else ""
             last = own
             name = name_of(declaration)
-            if not name or (header in INTERNAL and name not in PUBLIC) or (name in computes and header == "core/pack.hpp"):
+            if not name or (header in INTERNAL and name not in PUBLIC) or (name in computes and header == "simd/pack.hpp"):
                 continue
             if not own and name.lower() == path.stem.replace("_", ""):
                 own = opening(lines)
