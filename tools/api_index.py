@@ -175,7 +175,9 @@ def name_of(declaration):
 def sentence(lines):
     """The first sentence of a comment, as one line."""
     text = " ".join(line.strip().lstrip("/").strip() for line in lines)
-    text = re.split(r"(?<!\.)\.(?=\s+[A-Z`(])|:(?=\s+[`\"{(])", text)[0].strip()
+    text = re.split(r"(?<!\.)\.(?=\s+[A-Z`(])", text)[0].strip()
+    head = re.split(r":(?=\s+[`\"{(])", text)[0]  # without the example after a colon, if enough is left
+    text = head if len(head.split()) > 2 else text
     return (text if text.endswith("...") else text.rstrip(".:")).replace("|", "\\|")
 
 
@@ -244,7 +246,7 @@ def index(root):
             own = sentence(comment) if comment else last if follows and not is_type else ""
             last = own
             name = name_of(declaration)
-            if not name or (header in INTERNAL and name not in PUBLIC) or (name in computes and header == "simd/pack.hpp"):
+            if not name or (header in INTERNAL and name not in PUBLIC) or (header == "simd/pack.hpp" and name in (*computes, "log")):
                 continue
             if not own and name.lower() == path.stem.replace("_", ""):
                 own = opening(lines)
