@@ -1,4 +1,4 @@
-// The script header of the paper's listings (F.8): everything, names at global scope. For programs of one file;
+// The script header of the paper's listings (F.8): burtorch.hpp with its names at global scope. For programs of one file;
 // a library should include <burtorch/burtorch.hpp> and keep its namespace.
 #pragma once
 

@@ -1,4 +1,4 @@
-// BurTorch: everything, in namespace burtorch.
+// BurTorch: values, tapes, operators, compile-time and recorded graphs, in namespace burtorch. Layers are in learn.hpp.
 #pragma once
 
 #include "core/backward.hpp"
