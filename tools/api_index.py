@@ -93,7 +93,7 @@ LINES = {
     "WordOptions": "Options of a WordList",
 }
 
-NAMESPACE = re.compile(r"^(?:inline )?namespace(?: ([\w:]+))? \{(.*\})?")
+NAMESPACE = re.compile(r"^(?:inline )?namespace(?: ([\w:]+?))?(?:::inline BURTORCH_TARGET)?((?:::\w+)*) \{(.*\})?")
 REQUIRES = re.compile(r"requires\s*(?:requires\s*)?(?=\()")
 HEAD = [
     re.compile(r"^(?:class|struct|enum class|enum|union) (?:\[\[\w+\]\] )?(\w+)(?! *<|::)(?=[ :;]|$)"),
@@ -198,8 +198,8 @@ def declarations(lines):
         line = without_code(raw)
         if depth == 0 and not text:
             if match := NAMESPACE.match(line):
-                if not match[2]:
-                    spaces.append(match[1] or "(none)")
+                if not match[3]:
+                    spaces.append((match[1] or "(none)") + match[2])
                 comment, follows = [], False
                 continue
             if line.startswith("}") and not line.startswith("};"):
@@ -268,7 +268,7 @@ def page(entries):
 def self_test():
     header = """// A thing: it does this. And more.
 #pragma once
-namespace burtorch {
+namespace burtorch::inline BURTORCH_TARGET {
 namespace detail {
 struct Hidden {};
 }  // namespace detail
