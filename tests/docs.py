@@ -126,7 +126,7 @@ def reason_not_to_run(command):
 def check_shell(compiler, root, burt):
     """In a folder that looks like the root, with the README's first program in first.cpp."""
     root = pathlib.Path(root).resolve()
-    ran = 0
+    ran, wrong = 0, []
     with tempfile.TemporaryDirectory() as folder:
         for name in ("include", "tools", "data", "tests"):
             pathlib.Path(folder, name).symlink_to(root / name)
@@ -142,11 +142,15 @@ def check_shell(compiler, root, burt):
                     words[:2] = [os.path.abspath(burt)]
                 elif words[0] == "g++":
                     words[0] = compiler
-                printed = run(*words, cwd=folder)
+                done = subprocess.run(words, cwd=folder, capture_output=True, text=True)
                 ran += 1
-                if words[0] == "./first" and printed != first[2]:
-                    sys.exit(f"{name}:{line}: the first program prints {printed}")
-    print(f"{ran} commands ran")
+                if done.returncode != 0:
+                    wrong.append(f"{name}:{line}: failed: {command}\n{done.stdout}{done.stderr}")
+                elif words[0] == "./first" and done.stdout != first[2]:
+                    wrong.append(f"{name}:{line}: the first program prints {done.stdout}")
+    print(f"{ran} commands ran, {len(wrong)} failed")
+    if wrong:
+        sys.exit("\n".join(wrong))
 
 
 def paths_of(text):
