@@ -48,35 +48,6 @@ TYPED_TEST(LinearTest, DoesWithoutABias) {
   }
 }
 
-/// The layer whose sizes are part of its type, beside the one that learns them at run time: the same bits.
-template <class T, std::size_t inputs, std::size_t outputs> void expectFixedIsTheSame(std::size_t columns) {
-  LayerChecks<T> checks;
-  const Linear linear(checks.block(outputs, inputs), checks.block(outputs));
-  const FixedLinear<inputs, outputs> fixed(linear.weight, linear.bias);
-  const auto x = checks.matrix(inputs, columns);
-  checks.fill();
-  checks.expectSame([&] { return twin::elementsOf(fixed(x)); }, [&] { return twin::elementsOf(linear(x)); },
-                    "fixed sizes", 0);
-}
-
-TYPED_TEST(LinearTest, KnowsItsSizesAtCompileTimeToo) {
-  for (const std::size_t columns : columnCounts<TypeParam>()) {
-    expectFixedIsTheSame<TypeParam, 24, 24>(columns);
-    expectFixedIsTheSame<TypeParam, 1, 13>(columns);
-    expectFixedIsTheSame<TypeParam, 7, 1>(columns);
-    expectFixedIsTheSame<TypeParam, 65, 5>(columns);
-  }
-}
-
-TEST(Linear, FixedSizesMustFitTheWeight) {
-  ParameterLayout layout;
-  const FixedLinear<3, 2> fixed(layout, "layer");
-  EXPECT_EQ(fixed.weight.rows, 2u);
-  EXPECT_EQ(fixed.weight.columns, 3u);
-  EXPECT_EQ(sentenceOf([&] { FixedLinear<2, 3> wrong(fixed.weight, fixed.bias); }),
-            "FixedLinear<2, 3>: got a weight of 2 x 3");
-}
-
 TYPED_TEST(LinearTest, ReadsAListOfInputsOneBelowTheOther) {
   const std::size_t inputs[] = {3, 1, 8, 13};
   for (const std::size_t outputs : {1u, 5u, 12u, 13u})

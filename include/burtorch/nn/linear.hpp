@@ -13,27 +13,18 @@ namespace burtorch::inline BURTORCH_TARGET {
 
 namespace ops {
 
-/// Operands: W, b (if it has one), then the inputs. Own words: outputs, inputs, columns, has b, ids of W and b. Sizes are
-/// std::size_t, or nn::Fixed where they are known at compile time; then there is one input.
-template <class Outputs = std::size_t, class Inputs = std::size_t> struct LinearLayer : LayerOp {
+/// Operands: W, b (if it has one), then the inputs. Own words: outputs, inputs, columns, has b, ids of W and b.
+struct LinearLayer : LayerOp {
   static constexpr std::string_view name = "linear", formula = "W x + b";
 
-  template <class Size> static Size sizeIn(Index word) {
-    if constexpr (std::is_same_v<Size, std::size_t>)
-      return word;
-    else
-      return {};
-  }
   struct Shape {
-    Outputs outputs;
-    Inputs inputs;
-    std::size_t columns;
+    std::size_t outputs, inputs, columns;
     Index firstInput;  // operand
     Index weightId, biasId;
     template <class T>
     explicit Shape(const Layer<T>& layer)
-        : outputs(sizeIn<Outputs>(layer.own()[0])),
-          inputs(sizeIn<Inputs>(layer.own()[1])),
+        : outputs(layer.own()[0]),
+          inputs(layer.own()[1]),
           columns(layer.own()[2]),
           firstInput(1 + layer.own()[3]),
           weightId(layer.own()[4]),
@@ -45,21 +36,21 @@ template <class Outputs = std::size_t, class Inputs = std::size_t> struct Linear
     const T* bias = shape.firstInput == 2 ? layer.operand(1) : nullptr;
     std::size_t offset = 0;
     for (Index k = shape.firstInput; k < layer.operandCount(); ++k) {
-      const auto inputs = sizeIn<Inputs>(static_cast<Index>(layer.operandSize(k) / shape.columns));
+      const std::size_t inputs = layer.operandSize(k) / shape.columns;
       const T* w = layer.operand(0) + offset;
       if (shape.columns == 1)
         nn::vectorProduct<T>({w, shape.inputs}, layer.operand(k), bias, y, shape.outputs, inputs, offset > 0);
       else
-        nn::Product<T, Outputs, Inputs>{w,
-                                        shape.inputs,
-                                        1,
-                                        {layer.operand(k), shape.columns},
-                                        {y, shape.columns},
-                                        shape.outputs,
-                                        inputs,
-                                        shape.columns,
-                                        bias,
-                                        offset > 0}
+        nn::Product<T>{w,
+                       shape.inputs,
+                       1,
+                       {layer.operand(k), shape.columns},
+                       {y, shape.columns},
+                       shape.outputs,
+                       inputs,
+                       shape.columns,
+                       bias,
+                       offset > 0}
             .run();
       offset += inputs;
     }
@@ -81,7 +72,7 @@ template <class Outputs = std::size_t, class Inputs = std::size_t> struct Linear
     }
     std::size_t offset = 0;
     for (Index k = shape.firstInput; k < layer.operandCount(); ++k) {
-      const auto inputs = sizeIn<Inputs>(static_cast<Index>(layer.operandSize(k) / shape.columns));
+      const std::size_t inputs = layer.operandSize(k) / shape.columns;
       const T* w = layer.operand(0) + offset;
       T* gw = layer.operandGradient(0) + offset;
       const T* x = layer.operand(k);
@@ -93,24 +84,24 @@ template <class Outputs = std::size_t, class Inputs = std::size_t> struct Linear
         continue;
       }
       if (wantsWeight)
-        nn::OuterProduct<T, Outputs, Inputs>{{gw, shape.inputs},
-                                             {gy, shape.columns},
-                                             {x, shape.columns},
-                                             shape.outputs,
-                                             inputs,
-                                             shape.columns,
-                                             isAdded}
+        nn::OuterProduct<T>{{gw, shape.inputs},
+                            {gy, shape.columns},
+                            {x, shape.columns},
+                            shape.outputs,
+                            inputs,
+                            shape.columns,
+                            isAdded}
             .run();
       if (gx != nullptr)
-        nn::Product<T, Inputs, Outputs>{.w = w,
-                                        .outputStride = 1,
-                                        .inputStride = shape.inputs,
-                                        .x = {gy, shape.columns},
-                                        .y = {gx, shape.columns},
-                                        .outputs = inputs,
-                                        .inputs = shape.outputs,
-                                        .columns = shape.columns,
-                                        .isAdded = true}
+        nn::Product<T>{.w = w,
+                       .outputStride = 1,
+                       .inputStride = shape.inputs,
+                       .x = {gy, shape.columns},
+                       .y = {gx, shape.columns},
+                       .outputs = inputs,
+                       .inputs = shape.outputs,
+                       .columns = shape.columns,
+                       .isAdded = true}
             .run();
       offset += inputs;
     }
@@ -119,30 +110,25 @@ template <class Outputs = std::size_t, class Inputs = std::size_t> struct Linear
 
 }  // namespace ops
 
-/// A linear layer; without a bias if `bias` is left out. Linear takes its sizes at run time, FixedLinear<inputs, outputs> has
-/// them as constants in the loops of its kernels: the same code for both.
-template <class Inputs = std::size_t, class Outputs = std::size_t> struct BasicLinear {
+/// A linear layer; without a bias if `bias` is left out.
+struct Linear {
   Parameter weight, bias;
-  static constexpr bool isFixed = !std::is_same_v<Inputs, std::size_t>;
 
-  BasicLinear(ParameterLayout& layout, const std::string& name, bool hasBias = true) requires(isFixed)
-      : BasicLinear(layout, name, Inputs::value, Outputs::value, hasBias) {}
-  BasicLinear(ParameterLayout& layout, const std::string& name, std::size_t inputs, std::size_t outputs,
-              bool hasBias = true)
+  Linear(ParameterLayout& layout, const std::string& name, std::size_t inputs, std::size_t outputs,
+         bool hasBias = true)
       : weight(layout.add(name + ".weight", ParameterRole::weight, outputs, inputs,
                           FirstNumbers::likeLinear(inputs))) {
     if (hasBias)
       bias = layout.add(name + ".bias", ParameterRole::bias, outputs, 1, FirstNumbers::likeLinear(inputs));
-    checkShape();
   }
-  BasicLinear(const Parameter& w, const Parameter& b = {}) : weight(w), bias(b) { checkShape(); }
+  Linear(const Parameter& w, const Parameter& b = {}) : weight(w), bias(b) {}
 
   template <class T, Config C> Matrix<T, C> operator()(const Matrix<T, C>& x) const {
     return (*this)(std::span<const Matrix<T, C>>(&x, 1));
   }
   /// The inputs are read as if they stood one below the other.
   template <class T, Config C> Matrix<T, C> operator()(std::span<const Matrix<T, C>> inputs) const {
-    constexpr std::size_t most = isFixed ? 1 : 64;
+    constexpr std::size_t most = 64;
     if (inputs.empty() || inputs.size() > most)
       fail("Linear: expected 1 to %zu inputs, got %zu", most, inputs.size());
     Block operands[most + 2] = {weight.block()};
@@ -158,21 +144,9 @@ template <class Inputs = std::size_t, class Outputs = std::size_t> struct BasicL
     if (rows != weight.columns) fail("Linear: expected %u input rows, got %zu", weight.columns, rows);
     const Index own[] = {weight.rows, weight.columns, static_cast<Index>(columns), bias.isPresent() ? 1u : 0u,
                          weight.id,   bias.id};
-    return {
-        recordLayer<ops::LinearLayer<Outputs, Inputs>, T, C>({operands, count}, own, weight.rows * columns),
-        weight.rows, columns};
-  }
-
- private:
-  void checkShape() const {
-    if constexpr (isFixed)
-      if (weight.rows != Outputs::value || weight.columns != Inputs::value)
-        fail("FixedLinear<%zu, %zu>: got a weight of %u x %u", Inputs::value, Outputs::value, weight.rows,
-             weight.columns);
+    return {recordLayer<ops::LinearLayer, T, C>({operands, count}, own, weight.rows * columns), weight.rows,
+            columns};
   }
 };
-using Linear = BasicLinear<>;
-template <std::size_t inputs, std::size_t outputs>
-using FixedLinear = BasicLinear<nn::Fixed<inputs>, nn::Fixed<outputs>>;
 
 }  // namespace burtorch::inline BURTORCH_TARGET

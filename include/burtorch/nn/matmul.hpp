@@ -58,7 +58,7 @@ template <class T, Config C> Matrix<T, C> matmul(const Matrix<T, C>& x, const Ma
                        0,
                        Layer<T>::noId,
                        Layer<T>::noId};
-  return {recordLayer<ops::LinearLayer<>, T, C>(operands, own, x.rows() * y.columns()), x.rows(), y.columns(),
+  return {recordLayer<ops::LinearLayer, T, C>(operands, own, x.rows() * y.columns()), x.rows(), y.columns(),
           x.needsGradient() || y.needsGradient()};
 }
 

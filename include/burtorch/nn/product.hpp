@@ -25,31 +25,25 @@ template <class T> struct Rows {
   std::size_t stride;
 };
 
-/// A size that is part of the type. Kernels take one wherever they take a std::size_t: the same code, with loops of known
-/// length.
-template <std::size_t n> using Fixed = std::integral_constant<std::size_t, n>;
-
 /// How the sums of a product begin: with the bias or with what is there; or with 0, and what is there is added at the end.
 enum class StartOfSum { given, zero };
 
 /// Y[o][c] = start + sum over i of W(o, i) X[i][c], with W(o, i) = w[o * outputStride + i * inputStride]. `start` is the
 /// bias of o, what Y holds already (isAdded), or 0. Long sums are taken in parts of some hundred terms, so that rounding
 /// errors grow with the length of a part and the number of parts, not with their product.
-template <class T, class Outputs = std::size_t, class Inputs = std::size_t> struct Product {
+template <class T> struct Product {
   const T* w;
   std::size_t outputStride, inputStride;
   Rows<const T> x;
   Rows<T> y;
-  [[no_unique_address]] Outputs outputs;
-  [[no_unique_address]] Inputs inputs;
-  std::size_t columns;
+  std::size_t outputs, inputs, columns;
   const T* bias = nullptr;
   bool isAdded = false;
 
   void run() const {
     if (inputs <= longestSum) return runStarting<StartOfSum::given>();
-    Product<T, Outputs, std::size_t> part{w,       outputStride, inputStride, x,    y,
-                                          outputs, longestSum,   columns,     bias, isAdded};
+    Product part = *this;
+    part.inputs = longestSum;
     part.template runStarting<StartOfSum::given>();
     for (std::size_t i = longestSum; i < inputs; i += longestSum) {
       part.w += longestSum * inputStride;
@@ -135,12 +129,10 @@ template <class T, class Outputs = std::size_t, class Inputs = std::size_t> stru
 };
 
 /// G[i][j] = sum over c of A[i][c] B[j][c], or added to what G holds: the gradient of a matrix of weights.
-template <class T, class Height = std::size_t, class Width = std::size_t> struct OuterProduct {
+template <class T> struct OuterProduct {
   Rows<T> g;
   Rows<const T> a, b;
-  [[no_unique_address]] Height rows;  // G is rows x width
-  [[no_unique_address]] Width width;
-  std::size_t columns;
+  std::size_t rows, width, columns;  // G is rows x width
   bool isAdded;
 
   void run() const {

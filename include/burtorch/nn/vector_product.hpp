@@ -8,8 +8,8 @@
 namespace burtorch::inline BURTORCH_TARGET::nn {
 
 /// y[o] = bias[o] + sum over i of w[o][i] x[i], or added to.
-template <class T, class Outputs, class Inputs>
-void vectorProduct(Rows<const T> w, const T* x, const T* bias, T* y, Outputs outputs, Inputs inputs,
+template <class T>
+void vectorProduct(Rows<const T> w, const T* x, const T* bias, T* y, std::size_t outputs, std::size_t inputs,
                    bool isAdded) {
   constexpr std::size_t lanes = laneCount<T>;
   const auto rows = [&]<std::size_t count>(std::size_t o) {
@@ -40,9 +40,9 @@ void vectorProduct(Rows<const T> w, const T* x, const T* bias, T* y, Outputs out
 }
 
 /// gx[i] += sum over o of gy[o] w[o][i], and gw[o][i] = gy[o] x[i] or added to. What is null is not wanted.
-template <class T, class Outputs, class Inputs>
-void vectorProductSlope(Rows<const T> w, const T* x, const T* gy, T* gx, Rows<T> gw, Outputs outputs,
-                        Inputs inputs, bool isAdded) {
+template <class T>
+void vectorProductSlope(Rows<const T> w, const T* x, const T* gy, T* gx, Rows<T> gw, std::size_t outputs,
+                        std::size_t inputs, bool isAdded) {
   constexpr std::size_t lanes = laneCount<T>;
   const auto rows = [&]<std::size_t count, bool adds, bool wantsX, bool wantsW>(std::size_t o) {
     const T* row = w.at + o * w.stride;
