@@ -25,7 +25,8 @@ mapfile -t files < <(find "${folders[@]}" -type f '(' -name '*.hpp' -o -name '*.
 if [ "${2:-}" = --fix ]; then exec "$tool" -i "${files[@]}"; fi
 wrong=0
 for file in "${files[@]}"; do
-  "$tool" --dry-run --Werror "$file" 2>/dev/null || { echo "$file: not formatted"; wrong=1; }
+  # Not --dry-run: it objects to the comments behind inline namespaces, which it would write just so.
+  "$tool" "$file" | cmp -s - "$file" || { echo "$file: not formatted"; wrong=1; }
 done
 [ $wrong -eq 0 ] || echo "to format everything, run: tests/format.sh . --fix"
 exit $wrong
