@@ -9,11 +9,11 @@
 #include <cstddef>
 #include <cstring>
 
+#include "../base/config.hpp"
+
 #if __has_include(<sys/mman.h>) && __has_include(<sys/resource.h>) && !defined(__EMSCRIPTEN__)
 #include <sys/mman.h>
 #include <sys/resource.h>
-
-#include "../base/config.hpp"
 #define BURTORCH_HAS_MMAP 1
 #else
 #define BURTORCH_HAS_MMAP 0
