@@ -18,6 +18,15 @@ template <bool hasChecks> struct Checks {
   static constexpr Config config{.names = true, .checks = hasChecks};
 };
 
+/// x y + z
+struct MultiplyAdd : TernaryOp {
+  static constexpr std::string_view name = "multiplyAdd";
+  template <class T> static constexpr T value(T x, T y, T z) { return x * y + z; }
+  template <class T> static constexpr T slopeX(T g, Unread, T y, Unread, Unread) { return g * y; }
+  template <class T> static constexpr T slopeY(T g, T x, Unread, Unread, Unread) { return g * x; }
+  template <class T> static constexpr T slopeZ(T g, Unread, Unread, Unread, Unread) { return g; }
+};
+
 template <class S> class ZeroValue : public testing::Test {
  protected:
   using TapeT = Tape<double, S::config>;
@@ -66,6 +75,34 @@ TYPED_TEST(ZeroValue, IsAnElementOfLists) {
   EXPECT_EQ(a.gradCopy(), 1 + 1 + 2 * 1.5);
   EXPECT_EQ(softmax(std::vector<V>(2))[1].dataCopy(), 0.5);
   EXPECT_EQ(crossEntropy(std::vector<V>(2), 0).dataCopy(), std::log(2.0));
+}
+// The leaf of 0 is recorded for it too: its operand would otherwise be the result itself.
+TYPED_TEST(ZeroValue, IsTheOnlyElementOfAList) {
+  using V = typename TestFixture::ValueT;
+  const V a(1.5);
+  const std::vector<V> one(1);
+  for (const V& y : {reduceSum(one), reduceMul(one), innerProduct(one, std::array{a}),
+                     innerProduct(std::array{a}, one), innerProduct(one, std::array{2.0})}) {
+    EXPECT_EQ(y.dataCopy(), 0.0);
+    EXPECT_GE(this->tape.size(), 3u);
+    backward(y, 2.0);
+  }
+  EXPECT_EQ(this->tape.size(), 1u + 5 * 2);
+  EXPECT_EQ(a.gradCopy(), 0.0);
+}
+TYPED_TEST(ZeroValue, IsAnOperandOfOperatorsOfThree) {
+  using V = typename TestFixture::ValueT;
+  const V a(1.5), z;
+  EXPECT_EQ(apply<MultiplyAdd>(a, z, a).dataCopy(), 1.5);
+  EXPECT_EQ(apply<MultiplyAdd>(z, z, z).dataCopy(), 0.0);
+  const V y = apply<MultiplyAdd>(a, a, z);
+  EXPECT_EQ(y.dataCopy(), 2.25);
+  backward(y);
+  EXPECT_EQ(a.gradCopy(), 3.0);
+  Tape<double, TypeParam::config> full(Room{3, 3, 2});
+  CurrentTape inner(full);
+  EXPECT_NE(sentenceOf([&] { apply<MultiplyAdd>(z, z, z); }), "");
+  EXPECT_EQ(full.size(), 0u);
 }
 
 TYPED_TEST(ZeroValue, BecomesALeafWhenItIsSet) {
@@ -124,6 +161,12 @@ TEST(ZeroValueChecked, AStaleOperandLeavesNoZeroBehind) {
   EXPECT_NE(sentenceOf([&] { z + stale; }), "");
   EXPECT_NE(sentenceOf([&] { reduceSum(std::array{z, stale}); }), "");
   EXPECT_NE(sentenceOf([&] { withoutValue<ops::Mul>(z, stale); }), "");
+  EXPECT_NE(sentenceOf([&] { reduceSum(std::array{stale}); }), "");
+  EXPECT_NE(sentenceOf([&] { apply<MultiplyAdd>(z, z, stale); }), "");
+  const auto range = tape.leaves(2, 1.0);
+  tape.rewind(mark);
+  EXPECT_NE(sentenceOf([&] { innerProduct(std::array{z, z}, range); }), "");
+  EXPECT_NE(sentenceOf([&] { innerProduct(std::array{z, z}, std::array{range}); }), "");
   EXPECT_EQ(tape.size(), 0u);
 }
 

@@ -229,10 +229,11 @@ template <class T, Config C> struct Mode<Value<T, C>> {
       return ScalarTraits<T>::isZero(x.numberOn(*currentTapeSlot<T, C>)) ? z : y;
     } else {
       Tape<T, C>& tape = Tape<T, C>::template withRoom<2>();
-      const Index a = tape.indexOf(x.handle()),
-                  others[] = {tape.indexOf(y.handle()), tape.indexOf(z.handle())};
       const T r = apply<Op>(x.numberOn(tape), y.numberOn(tape), z.numberOn(tape));
       const Opcode op = opcodeOn<Op>(tape);
+      constexpr Room own{1, 1, 2};
+      const Index a = x.nodeOn(tape, own + y.missing() + z.missing()),
+                  others[] = {y.nodeOn(tape, own + z.missing()), z.nodeOn(tape, own)};
       return V(tape.append(op, a, tape.template appendWords<2>(others), r), r);
     }
   }

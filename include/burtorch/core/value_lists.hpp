@@ -40,6 +40,7 @@ template <class T, Config C> class ListWriter {
   }
   /// How many words a list takes. Exact: a tape with the room that an earlier run used must do.
   std::size_t wordCount(const Range<T, C>& range) {
+    if (range.size() > 0) range.first();  // may fail, before anything changes
     return range.size() == 0 ? 0 : range.stride() == 1 ? 1 : 2;
   }
   template <class L> std::size_t wordCount(const L& list) {
@@ -50,6 +51,7 @@ template <class T, Config C> class ListWriter {
       if (!isEven(std::span(std::data(list), std::size(list)), stride)) return 1 + std::size(list);
       return stride == 1 ? 1 : 2;
     } else {
+      for (const Range<T, C>& range : std::span(std::data(list), std::size(list))) wordCount(range);
       return areContiguous(std::span(std::data(list), std::size(list))) ? 1 + 2 * std::size(list)
                                                                         : 1 + count(list);
     }
@@ -90,6 +92,7 @@ template <class T, Config C> class ListWriter {
  private:
   /// Whether the nodes lie at equal distances.
   bool isEven(std::span<const Value<T, C>> handles, std::int32_t& stride) {
+    if (handles.size() == 1) indexOf(handles[0]);  // even alone it may be a zero, or fail
     if (handles.size() < 2) return true;
     Index previous = indexOf(handles[1]);
     stride = static_cast<std::int32_t>(previous - indexOf(handles[0]));
