@@ -32,6 +32,23 @@ TYPED_TEST(MatmulTest, IsInnerProductsOfRowsAndColumns) {
                               std::to_string(columns));
       }
 }
+// The gradients of both operands then go to the same numbers.
+TYPED_TEST(MatmulTest, TakesAMatrixWithItsOwnRow) {
+  for (const std::size_t columns : {1u, 2u, 4u, 5u, 8u, 17u})
+    for (const std::size_t row : {0u, 2u}) {
+      LayerChecks<TypeParam> checks;
+      const auto x = checks.matrix(5, columns);
+      checks.fill();
+      const auto y = [&] { return Matrix<TypeParam>(x.row(row), columns, 1); };
+      checks.expectSame([&] { return twin::elementsOf(matmul(x, y())); },
+                        [&] {
+                          twin::Outputs<TypeParam> z;
+                          for (std::size_t r = 0; r < 5; ++r) z.push_back(innerProduct(x.row(r), x.row(row)));
+                          return z;
+                        },
+                        "a row of " + std::to_string(columns));
+    }
+}
 TYPED_TEST(MatmulTest, TakesAMatrixWithItself) {
   LayerChecks<TypeParam> checks;
   const auto x = checks.matrix(5, 5);

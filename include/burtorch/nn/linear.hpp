@@ -78,8 +78,16 @@ struct LinearLayer : LayerOp {
       const T* x = layer.operand(k);
       T* gx = layer.wants(k) ? layer.operandGradient(k) : nullptr;
       if (shape.columns == 1) {
-        nn::vectorProductSlope<T>({w, shape.inputs}, x, gy, gx, {wantsWeight ? gw : nullptr, shape.inputs},
-                                  shape.outputs, inputs, isAdded);
+        const auto pass = [&](T* toX, T* toW) {
+          nn::vectorProductSlope<T>({w, shape.inputs}, x, gy, toX, {toW, shape.inputs}, shape.outputs, inputs,
+                                    isAdded);
+        };
+        if (gx != nullptr && wantsWeight && overlap(layer, 0, k)) {
+          pass(gx, nullptr);  // one after the other: a matrix times one of its own rows
+          pass(nullptr, gw);
+        } else {
+          pass(gx, wantsWeight ? gw : nullptr);
+        }
         offset += inputs;
         continue;
       }
@@ -105,6 +113,14 @@ struct LinearLayer : LayerOp {
             .run();
       offset += inputs;
     }
+  }
+
+ private:
+  /// Whether two operands have numbers in common.
+  template <class T> static bool overlap(const Layer<T>& layer, Index i, Index j) {
+    const T *x = layer.operand(i), *y = layer.operand(j);
+    return offsetWithin(x, layer.operandSize(i) * sizeof(T), y) != notWithin ||
+           offsetWithin(y, layer.operandSize(j) * sizeof(T), x) != notWithin;
   }
 };
 
