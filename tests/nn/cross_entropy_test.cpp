@@ -76,6 +76,21 @@ TEST(CrossEntropy, LogitsOfAnySizeAreFine) {
 }
 
 // Five logits with an offset that the loss does not depend on: PyTorch loses no digits of it, in single precision too.
+// A single column is read in vectors, the last of which is filled up.
+TEST(CrossEntropy, HugeLogitsOfOneColumnAreFine) {
+  for (const std::size_t classes : {1u, 3u, 7u, 8u, 9u})
+    for (const float huge : {1e11f, -1e11f, 1e37f, -1e37f}) {
+      Tape<float> tape;
+      CurrentTape here(tape);
+      const auto logits = tape.leaves(classes, huge - std::abs(huge));
+      logits[0].setData(huge);
+      const std::vector<Index> target{0};
+      const auto loss = meanCrossEntropy(Matrix<float>(logits, classes, 1), target);
+      EXPECT_EQ(loss.dataCopy(), 0.0f) << classes << " " << huge;
+      backward(loss);
+      for (std::size_t i = 0; i < classes; ++i) EXPECT_EQ(logits[i].gradCopy(), 0.0f) << i;
+    }
+}
 TEST(CrossEntropy, AnOffsetOfAllLogitsEatsNoDigits) {
   for (const std::size_t columns : {1u, 5u, 8u})
     for (const float offset : {0.0f, 100.0f, 10'000.0f, 1'000'000.0f}) {

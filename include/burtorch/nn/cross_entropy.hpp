@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 #include <type_traits>
 
 #include "../ops/kernels.hpp"
@@ -84,8 +85,9 @@ struct CrossEntropyLayer : LayerOp {
     for (std::size_t v = 1; v < classes; ++v) most = most < x[v] ? x[v] : most;
     nn::LanePack<T> sum(T{0});
     nn::forEachVector<T>(classes, [&](std::size_t v, std::size_t n) BURTORCH_INLINE_LAMBDA {
-      // What fills up the last vector is far below everything and adds 0.
-      sum = sum + exp(nn::loadSome(x + v, n, most - T(1000)) - nn::LanePack<T>(most));
+      // What fills up the last vector is below everything and adds 0, however large the logits are.
+      constexpr auto infinity = std::numeric_limits<PlainOf<T>>::infinity();
+      sum = sum + exp(nn::loadSome(x + v, n, T(-infinity)) - nn::LanePack<T>(most));
     });
     T lanes[nn::laneCount<T>];
     nn::storePack(lanes, sum);
