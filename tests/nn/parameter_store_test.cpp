@@ -175,9 +175,27 @@ TEST(BoundTape, SaysWhatIsMissing) {
   EXPECT_EQ(sentenceOf([&] { b.linear(x); }),
             "linear: its parameters end at 6, the tape is bound to 5; is that the store of another model?");
   EXPECT_EQ(sentenceOf([&] { tape.bind(b.store); }),
-            "bind: the tape holds nodes of a model with 5 parameters, got 6; rewind it first");
+            "bind: the tape holds nodes of 5 parameters in 1 blocks, got 6 in 1; rewind it first");
+  ParameterLayout split;
+  for (const char* name : {"v", "w"}) split.add(name, ParameterRole::weight, name[0] == 'v' ? 2 : 3);
+  ParameterStore<double> blocks(split);
+  EXPECT_EQ(sentenceOf([&] { tape.bind(blocks); }),
+            "bind: the tape holds nodes of 5 parameters in 1 blocks, got 5 in 2; rewind it first");
   tape.clear();
   tape.bind(b.store);
+}
+// The first write of a block is noted under its number, which another layout may not have.
+TEST(BoundTape, ABlockOfAnotherLayoutIsOnlyAdded) {
+  ParameterLayout many, one;
+  for (int i = 0; i < 700; ++i) many.add("p", ParameterRole::weight, 1);
+  one.add("all", ParameterRole::weight, 700);
+  ParameterStore<double> store(one);
+  for (double& g : store.gradients()) g = 1;
+  Tape<double> tape(store);
+  CurrentTape here(tape);
+  backward(nodes<double>(many.blocks()[699])(0, 0));
+  EXPECT_EQ(store.gradients()[699], 2);
+  EXPECT_EQ(store.gradients()[698], 1);
 }
 TEST(BoundTape, AStaleInputIsReported) {
   Bound b;

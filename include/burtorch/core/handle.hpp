@@ -32,6 +32,11 @@ template <class T> struct Binding {
   /// Where each block ends, if blocks are known.
   const Index* blockEnds = nullptr;
   std::size_t blockCount = 0;
+
+  /// Layers remember the numbers of their blocks, so these must mean the same. Only counts are compared.
+  bool hasShapeOf(const Binding& other) const {
+    return size == other.size && (blockCount == other.blockCount || blockCount == 0 || other.blockCount == 0);
+  }
 };
 
 struct Selection;  // selection.hpp

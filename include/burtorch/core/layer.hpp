@@ -57,7 +57,10 @@ template <class T> struct Layer {
   /// Asked once for every use.
   bool isFirstWrite(Index k, Index id) const {
     std::uint64_t* bits = frame.parameters.unwritten;
-    if (bits == nullptr || id == noId || !OperandWord(words[1 + 2 * k]).isParameter()) return false;
+    if (bits == nullptr ||
+        id / 64 >= frame.parameters.unwrittenWords ||  // noId, or a block of another layout
+        !OperandWord(words[1 + 2 * k]).isParameter())
+      return false;
     const std::uint64_t bit = std::uint64_t{1} << (id % 64);
     const bool isFirst = (bits[id / 64] & bit) != 0;
     bits[id / 64] &= ~bit;

@@ -115,11 +115,11 @@ template <class T, Config C> class Tape {
   const OpInfo& opOf(Index node) const { return infoOf(arrays_.code.data()[find(node).instruction].op()); }
 
   /// From now on layers find their parameters there. What is bound must outlive its use; a tape that still holds nodes
-  /// can only change to another set of parameters of the same size.
+  /// can only change to another set of parameters of the same layout.
   void bind(const Binding<T>& parameters) {
-    if (codeSize_ > 0 && binding_.size > 0 && binding_.size != parameters.size)
-      fail("bind: the tape holds nodes of a model with %zu parameters, got %zu; rewind it first",
-           binding_.size, parameters.size);
+    if (codeSize_ > 0 && binding_.size > 0 && !binding_.hasShapeOf(parameters))
+      fail("bind: the tape holds nodes of %zu parameters in %zu blocks, got %zu in %zu; rewind it first",
+           binding_.size, binding_.blockCount, parameters.size, parameters.blockCount);
     binding_ = parameters;
     firstParameter_ = noNode;
   }
