@@ -7,6 +7,7 @@
 #include <array>
 #include <burtorch/core/reduce.hpp>
 #include <cmath>
+#include <stdexcept>
 #include <vector>
 
 #include "reference/error_sentence.hpp"
@@ -222,6 +223,31 @@ TEST(GuidedSweep, TakesARootThatIsALeafOrNothing) {
   EXPECT_TRUE(backward(g.b, {.memory = &g.memory, .wanted = std::span<const Block>(set)}));
   EXPECT_EQ(g.b.gradCopy(), 0);
   EXPECT_TRUE(backward(V(), {.memory = &g.memory, .wanted = std::span<const Block>(set)}));
+}
+TEST(GuidedSweep, ATokenThatThrowsIsLikeOneThatStops) {
+  Graph g;
+  const auto wanted = g.normal();
+  const std::array set{g.blockOf(g.a)};
+  for (const Wanted& some : {Wanted(), Wanted(std::span<const Block>(set))})
+    for (int after = 0; after < 6; ++after) {
+      g.w.gradients()[2] = 7;
+      const auto before = g.leaves();
+      int polls = 0;
+      const auto stop = [&] { return polls++ == after ? throw std::runtime_error("enough") : false; };
+      EXPECT_THROW(backward(g.root, {.memory = &g.memory, .stop = stop, .pollEvery = 1, .wanted = some}),
+                   std::runtime_error);
+      EXPECT_EQ(g.leaves(), before) << after;
+      g.tape.zeroGrad();
+      backward(g.root);
+      EXPECT_EQ(g.leaves(), wanted) << after;
+      g.tape.zeroGrad();
+    }
+}
+TEST(GuidedSweep, CanBeStoppedWhereParametersAreNodes) {
+  Graph g;
+  g.tape.bind(g.w);
+  EXPECT_FALSE(backward(g.root, {.memory = &g.memory, .stop = [] { return true; }, .pollEvery = 1}));
+  EXPECT_EQ(g.leaves(), std::vector<double>(7));
 }
 TEST(GuidedSweep, SaysWhatItNeeds) {
   Graph g;

@@ -116,6 +116,11 @@ TEST(GuidedLayers, ReportUnusedBlocksFirstAndOnlyWantedOnes) {
   const Block set[] = {used.bias.block(), unused.weight.block()};
   backward(root, {.memory = &memory, .wanted = std::span<const Block>(set), .onFinal = note});
   EXPECT_EQ(order, (std::vector<Index>{0, 3}));
+  // Nothing that the root depends on is wanted, and a root that depends on nothing.
+  order.clear();
+  backward(root, {.memory = &memory, .wanted = std::span<const Block>(set).last(1), .onFinal = note});
+  backward(Value<double>(), {.memory = &memory, .wanted = std::span<const Block>(set), .onFinal = note});
+  EXPECT_EQ(order, (std::vector<Index>{0, 0, 3}));
 }
 TEST(GuidedLayers, ACallbackThatThrowsLeavesTheTapeUsable) {
   Model m;

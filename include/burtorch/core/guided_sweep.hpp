@@ -11,7 +11,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <type_traits>
 
 #include "../base/rng.hpp"
@@ -58,6 +57,19 @@ template <class T, Config C> class TapeGraph {
   std::size_t count_;
 };
 
+/// Hands a block whose gradient is final to the caller, if it is wanted.
+template <class T> void reportBlock(const Binding<T>& bound, const SweepOptions<T>& options, std::size_t id) {
+  const Index first = id > 0 ? bound.blockEnds[id - 1] : 0, count = bound.blockEnds[id] - first;
+  const Selection selection{options.wanted.blocks(), Marks<std::uint8_t>(nullptr)};
+  if (!options.wanted.isAll() && !selection.wants(OperandWord(Block{first, count, true}), count)) return;
+  const std::uint64_t bit = std::uint64_t{1} << (id % 64);
+  if (bound.unwritten != nullptr && (bound.unwritten[id / 64] & bit) != 0) {  // nothing arrived: zero
+    for (Index i = 0; i < count; ++i) bound.gradients[first + i] = T{0};
+    bound.unwritten[id / 64] &= ~bit;
+  }
+  options.onFinal(FinalBlock<T>{static_cast<Index>(id), first, {bound.gradients + first, count}});
+}
+
 template <class T, Config C, Knobs knobs> class GuidedSweep {
   using Position = typename Tape<T, C>::Position;
   using Graph = TapeGraph<T, C>;
@@ -72,8 +84,6 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
         marks_(nullptr),
         selection_{options.wanted.blocks(), Marks<std::uint8_t>(nullptr)} {
     const Binding<T>& bound = tape.binding();
-    if (knobs.reports && bound.blockEnds == nullptr)
-      fail("backward: onFinal reports blocks of parameters; bind the tape to a ParameterStore first");
     // Leaves first: they need the strictest alignment.
     graph_.forEach([&](std::size_t, Instruction, const OpInfo& info, Index, Index count) {
       if (info.isLeaf()) leafCount_ += count;
@@ -104,8 +114,9 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
     if constexpr (knobs.stops || knobs.selects) saveGradients();
     if constexpr (knobs.selects) {
       markVaried();
-      if (!selection_.varied.has(root_)) return result;
+      if (!knobs.reports && !selection_.varied.has(root_)) return result;
     }
+    PutBack putBack{*this};
     if constexpr (knobs.reports) findFirstUses();
     tape_.setSwept(position_);  // now: whatever ends the sweep, the next one clears what it left
     T* gradients = tape_.frame().gradients;
@@ -118,7 +129,6 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
         if (untilPoll-- == 0) {
           untilPoll = options_.pollEvery;
           if (options_.stop()) {
-            restoreGradients();
             result.status = SweepStatus::stopped;
             return result;
           }
@@ -135,12 +145,26 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
       if constexpr (knobs.reports) reportFinal(k, code, info);
       last = first - 1;
     }
-    if constexpr (knobs.selects) restoreUnwanted();
+    putBack.isEarly = false;
     return result;
   }
 
  private:
+  /// At the end of a sweep, however it ends: what must be as it was before.
+  struct PutBack {
+    GuidedSweep& sweep;
+    bool isEarly = true;
+
+    ~PutBack() {
+      if (knobs.stops && isEarly)
+        sweep.restoreGradients();
+      else if (knobs.selects)
+        sweep.restoreUnwanted();
+    }
+  };
+
   static bool hasWritten(const Binding<T>& bound) {
+    if (bound.gradients == nullptr) return false;  // nodes of the tape
     if (bound.unwritten == nullptr) return bound.size > 0;
     for (std::size_t i = 0; i < bound.unwrittenWords; ++i)
       if (~bound.unwritten[i] != 0) return true;
@@ -262,26 +286,15 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
       });
     });
     for (std::size_t id = 0; id < bound.blockCount; ++id)
-      if (firstUse_[id] == never) report(id);
+      if (firstUse_[id] == never) reportBlock(bound, options_, id);
   }
   void reportFinal(std::size_t k, Instruction code, const OpInfo& info) {
     Graph::forEachParameter(code, info, tape_.words(), [&](OperandWord operand, Index) {
       const std::size_t id = blockOf(operand.first());
       if (firstUse_[id] != k) return;
       firstUse_[id] = never;  // an instruction may read a block twice
-      report(id);
+      reportBlock(tape_.binding(), options_, id);
     });
-  }
-  void report(std::size_t id) {
-    const Binding<T>& bound = tape_.binding();
-    const Index first = id > 0 ? bound.blockEnds[id - 1] : 0, count = bound.blockEnds[id] - first;
-    if (knobs.selects && !selection_.wants(OperandWord(Block{first, count, true}), count)) return;
-    const std::uint64_t bit = std::uint64_t{1} << (id % 64);
-    if (bound.unwritten != nullptr && (bound.unwritten[id / 64] & bit) != 0) {  // nothing arrived: zero
-      for (Index i = 0; i < count; ++i) bound.gradients[first + i] = T{0};
-      bound.unwritten[id / 64] &= ~bit;
-    }
-    options_.onFinal(FinalBlock<T>{static_cast<Index>(id), first, {bound.gradients + first, count}});
   }
 
   Tape<T, C>& tape_;
@@ -314,8 +327,14 @@ SweepResult backward(const Value<T, C>& root, const SweepOptions<std::type_ident
     return {};
   }
   if (options.memory == nullptr) fail("backward: knobs need memory; give a SweepMemory");
+  const Binding<T>& bound = tape.binding();
+  if (reports && bound.blockEnds == nullptr)
+    fail("backward: onFinal reports blocks of parameters; bind the tape to a ParameterStore first");
   Sweep<T, C>(tape).clearInner();
-  if (root.isZero()) return {};  // nothing depends on a constant
+  if (root.isZero()) {  // nothing depends on a constant: all gradients are final
+    for (std::size_t id = 0; reports && id < bound.blockCount; ++id) detail::reportBlock(bound, options, id);
+    return {};
+  }
   const Index node = tape.indexOf(root.handle());
   const auto run = [&]<bool... set>(std::bool_constant<set>...) {
     return detail::GuidedSweep<T, C, detail::Knobs{set...}>(tape, node, options).run();

@@ -71,6 +71,7 @@ template <class T> struct FinalBlock {
   std::span<T> gradients;
 };
 
+/// A callback may throw. With `stop` all is then as it was before; otherwise wanted gradients hold what had arrived.
 template <class T> struct SweepOptions {
   SweepMemory* memory = nullptr;
   std::type_identity_t<T> seed = T{1};
