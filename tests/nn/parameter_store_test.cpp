@@ -8,6 +8,7 @@
 #include <burtorch/core/reduce.hpp>
 #include <burtorch/nn/linear.hpp>
 #include <burtorch/nn/parameter_nodes.hpp>
+#include <string>
 
 #include "reference/error_sentence.hpp"
 
@@ -158,6 +159,14 @@ TEST(BoundTape, ParametersMayBeLeaves) {
   backward(b.linear(Matrix<double>(tape.leaves(3, 2.0), 3, 1))(0, 0));
   EXPECT_EQ(leaves.gradients()[1], 2);
   EXPECT_EQ(b.store.gradients()[1], 0);
+}
+TEST(ParameterStore, RefusesMemoryOfAnotherSizeForGradients) {
+  ParameterLayout layout;
+  layout.add("w", ParameterRole::weight, 3);
+  std::array<double, 3> values{}, gradients{};
+  for (const std::size_t count : {0u, 2u})
+    EXPECT_EQ(sentenceOf([&] { ParameterStore<double>(layout, values, std::span(gradients).first(count)); }),
+              "gradients of 3 parameters: expected memory for as many, got " + std::to_string(count));
 }
 TEST(BoundTape, SaysWhatIsMissing) {
   Bound b;

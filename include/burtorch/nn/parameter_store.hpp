@@ -22,19 +22,15 @@ namespace burtorch::inline BURTORCH_TARGET {
 /// somebody looks.
 template <class T> class GradientBuffer {
  public:
-  explicit GradientBuffer(const ParameterLayout& layout) : GradientBuffer(layout, {}) {
+  explicit GradientBuffer(const ParameterLayout& layout) : GradientBuffer(layout, static_cast<T*>(nullptr)) {
     owned_ = std::make_unique<Owned>();
     owned_->allocate(layout.size());
     data_ = owned_->data();
   }
   /// In the caller's memory, whose numbers are forgotten.
-  GradientBuffer(const ParameterLayout& layout, std::span<T> memory)
-      : data_(memory.data()), size_(layout.size()), unwritten_((layout.blocks().size() + 63) / 64) {
-    if (!memory.empty() && memory.size() != size_)
+  GradientBuffer(const ParameterLayout& layout, std::span<T> memory) : GradientBuffer(layout, memory.data()) {
+    if (memory.size() != size_)
       fail("gradients of %zu parameters: expected memory for as many, got %zu", size_, memory.size());
-    for (const Parameter& block : layout.blocks())
-      ends_.push_back(block.first + static_cast<Index>(block.size()));
-    zero();
   }
 
   std::size_t size() const { return size_; }
@@ -53,6 +49,13 @@ template <class T> class GradientBuffer {
   std::span<const Index> blockEnds() const { return ends_; }
 
  private:
+  GradientBuffer(const ParameterLayout& layout, T* data)
+      : data_(data), size_(layout.size()), unwritten_((layout.blocks().size() + 63) / 64) {
+    for (const Parameter& block : layout.blocks())
+      ends_.push_back(block.first + static_cast<Index>(block.size()));
+    zero();
+  }
+
   // A load that follows a store to the same place of another page waits for it, as far as the first comparison of the two
   // addresses can see. So gradients start elsewhere in a page than values.
   using Owned = Buffer<T, true, 2112>;
