@@ -76,6 +76,19 @@ TYPED_TEST(ZeroValue, IsAnElementOfLists) {
   EXPECT_EQ(softmax(std::vector<V>(2))[1].dataCopy(), 0.5);
   EXPECT_EQ(crossEntropy(std::vector<V>(2), 0).dataCopy(), std::log(2.0));
 }
+// Inner nodes hold the gradients of the last call, whichever form it has.
+TYPED_TEST(ZeroValue, IsARootOnWhichNothingDepends) {
+  using V = typename TestFixture::ValueT;
+  const V a(1.5), square = a * a, y = square * 2.0;
+  const V z;
+  for (const bool isList : {false, true}) {
+    backward(y);
+    EXPECT_EQ(square.gradCopy(), 2.0);
+    isList ? backward(std::array{z, z}) : backward(z);
+    EXPECT_EQ(square.gradCopy(), 0.0);
+  }
+  EXPECT_EQ(a.gradCopy(), 2 * 6.0);
+}
 // The leaf of 0 is recorded for it too: its operand would otherwise be the result itself.
 TYPED_TEST(ZeroValue, IsTheOnlyElementOfAList) {
   using V = typename TestFixture::ValueT;

@@ -42,9 +42,9 @@ void backwardFrom(std::span<const Value<T, C>> roots, std::span<const T> seeds, 
   std::size_t end = 0;  // of the nodes up to the topmost root
   for (const auto& root : roots)
     if (!root.isZero()) end = std::max(end, std::size_t{tape.indexOf(root.handle())} + 1);
-  if (end == 0) return;
   Sweep<T, C> sweep(tape);
   sweep.clearInner();
+  if (end == 0) return;  // nothing depends on constants
   for (std::size_t i = 0; i < roots.size(); ++i)
     if (!roots[i].isZero()) sweep.addSeed(roots[i].handle().index, hasSeeds ? seeds[i] : T{1});
   const auto position = tape.find(static_cast<Index>(end - 1));
