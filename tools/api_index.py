@@ -48,7 +48,6 @@ LINES = {
     "DotOptions": "Size, contents, direction and title of a drawn graph",
     "EventFileOptions": "Options of an EventFile",
     "failureHandler": "The handler that is called where exceptions are off",
-    "FixedLinear": "A linear layer whose sizes are known to the compiler",
     "gainOf": "The gain that keeps the size of a signal through a layer with this activation",
     "GptConfig": "Sizes and variants of a Gpt",
     "HeatMap": "A table of numbers to be drawn as colours",
