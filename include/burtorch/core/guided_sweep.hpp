@@ -156,10 +156,9 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
     bool isEarly = true;
 
     ~PutBack() {
-      if (knobs.stops && isEarly)
-        sweep.restoreGradients();
-      else if (knobs.selects)
-        sweep.restoreUnwanted();
+      if constexpr (knobs.stops)
+        if (isEarly) sweep.restoreGradients();
+      if constexpr (knobs.selects) sweep.restoreUnwanted();
     }
   };
 
