@@ -114,6 +114,18 @@ TEST(TokenOracle, NamesTheFirstNodeThatIsNotFinite) {
   e.parameters.values(table)[3] = std::nan("");
   EXPECT_EQ(oracle.describeFirstBad(everySample()), "number 3 of parameter wte.weight is not finite");
 }
+TEST(TokenOracle, RefusesASampleWithoutAllTargets) {
+  struct Partial : Samples {
+    void read(std::size_t i, std::span<Index> tokens, std::span<Index> targets) const {
+      Samples::read(i, tokens, targets);
+      if (i == 2) targets[1] = noToken;
+    }
+  };
+  Experiment e;
+  TokenOracle oracle(e.gpt, e.parameters, Partial{}, 1);
+  EXPECT_NO_THROW(oracle.value(std::vector<std::size_t>{0, 1}));
+  EXPECT_THROW(oracle.value(std::vector<std::size_t>{1, 2}), Error);
+}
 TEST(TokenOracle, RefusesWhatItCannotDo) {
   Experiment e;
   TokenOracle oracle(e.gpt, e.parameters, Samples{}, 4);

@@ -130,6 +130,10 @@ template <class Model, TokenSamples Samples> class TokenOracle {
     std::ranges::fill(targets_, noToken);
     for (std::size_t slot = 0; slot < batch.size(); ++slot) {
       samples_.read(batch[slot], sampleTokens_, sampleTargets_);
+      // The mean over columns is the mean over samples only if all have as many.
+      if (std::ranges::count(sampleTargets_, noToken) != 0)
+        fail("TokenOracle: sample %zu has a position without a target; every position needs one",
+             batch[slot]);
       for (std::size_t i = 0; i < sampleTokens_.size(); ++i)
         tokens_[model_.tokenAt(slot, i, columns)] = sampleTokens_[i];
       for (std::size_t i = 0; i < sampleTargets_.size(); ++i)
