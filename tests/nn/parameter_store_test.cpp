@@ -39,10 +39,10 @@ TEST(ParameterLayout, RefusesSizesThatWrapOrAreNothing) {
                                   {std::size_t{1} << 63, 2},
                                   {std::size_t{1} << 30, 1},
                                   {(std::size_t{1} << 62) + 1, 4}};
-  for (const auto& [rows, columns] : large) {
+  for (const auto& size : large) {
     TwoBlocks two;
     const std::string sentence =
-        sentenceOf([&] { two.layout.add("w", ParameterRole::weight, rows, columns); });
+        sentenceOf([&] { two.layout.add("w", ParameterRole::weight, size[0], size[1]); });
     EXPECT_EQ(sentence.find("parameter w of "), 0u) << sentence;
     EXPECT_EQ(two.layout.size(), 10u);
   }
