@@ -17,6 +17,19 @@ namespace deep {
 
 using V = burtorch::Value<double>;
 
+// Without optimisation the address sanitizer gives every variable of every operator a place and a margin of its own.
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr std::size_t smallStack = 256 * 1024;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+inline constexpr std::size_t smallStack = 256 * 1024;
+#else
+inline constexpr std::size_t smallStack = 64 * 1024;
+#endif
+#else
+inline constexpr std::size_t smallStack = 64 * 1024;
+#endif
+
 /// Runs `work` with a stack of 64 KB, or the least that the system allows. What it throws is thrown here.
 template <class Work> void onSmallStack(Work work) {
   struct Job {
@@ -25,7 +38,7 @@ template <class Work> void onSmallStack(Work work) {
   } job{&work, nullptr};
   pthread_attr_t attributes;
   ASSERT_EQ(pthread_attr_init(&attributes), 0);
-  const std::size_t bytes = std::max<std::size_t>(64 * 1024, static_cast<std::size_t>(PTHREAD_STACK_MIN));
+  const std::size_t bytes = std::max<std::size_t>(smallStack, static_cast<std::size_t>(PTHREAD_STACK_MIN));
   ASSERT_EQ(pthread_attr_setstacksize(&attributes, bytes), 0);
   const auto start = [](void* argument) -> void* {
     Job& mine = *static_cast<Job*>(argument);

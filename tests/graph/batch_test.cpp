@@ -2,8 +2,10 @@
 // too; and outside of batches as well, unless the graph goes through exp, log or tanh.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <burtorch/burtorch.hpp>
+#include <cmath>
 #include <limits>
 #include <span>
 #include <vector>
@@ -74,10 +76,14 @@ TYPED_TEST(Batch, ThroughExpLogAndTanhTheBitsOfABatchOfOne) {
     transcendental.gradBatch(std::array{a}, std::array{b}, aloneA, aloneB);
     EXPECT_EQ(da, aloneA[0]);
     EXPECT_EQ(db, aloneB[0]);
-    // An ulp of c becomes several of the sums that cancel in the gradients, which lie between -3 and 3.
+    // An ulp of c becomes several of the sums that cancel in the gradients. Most lie between -3 and 3; the wider the
+    // packs, the more samples there are, and some of those lie further out.
     const auto plain = transcendental.grad(a, b);
-    EXPECT_NEAR(da, plain[0], 6 * std::numeric_limits<T>::epsilon());
-    EXPECT_NEAR(db, plain[1], 6 * std::numeric_limits<T>::epsilon());
+    const auto bound = [](T g) {
+      return 2 * std::max(T{3}, std::abs(g)) * std::numeric_limits<T>::epsilon();
+    };
+    EXPECT_NEAR(da, plain[0], bound(plain[0]));
+    EXPECT_NEAR(db, plain[1], bound(plain[1]));
   });
 }
 

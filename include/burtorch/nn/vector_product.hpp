@@ -46,7 +46,7 @@ void vectorProductSlope(Rows<const T> w, const T* x, const T* gy, T* gx, Rows<T>
   constexpr std::size_t lanes = laneCount<T>;
   const auto rows = [&]<std::size_t count, bool adds, bool wantsX, bool wantsW>(std::size_t o) {
     const T* row = w.at + o * w.stride;
-    T* to = gw.at + o * gw.stride;
+    T* to = wantsW ? gw.at + o * gw.stride : nullptr;
     Lanes<T> g[count];
     unroll<count>([&]<std::size_t r>() BURTORCH_INLINE_LAMBDA { g[r] = fill(gy[o + r]); });
     std::size_t i = 0;
