@@ -126,7 +126,7 @@ template <class T> BURTORCH_INLINE LanePack<T> loadSome(const T* from, std::size
 }
 template <class T> BURTORCH_INLINE void storeSome(T* to, const LanePack<T>& pack, std::size_t count) {
   if (count >= laneCount<T>) return storePack(to, pack);
-  if constexpr (laneCount < T >> 1) storePart<T>(to, pack.lanes, count);
+  if constexpr (laneCount<T> != 1) storePart<T>(to, pack.lanes, count);
 }
 
 /// How many columns take whole vectors.
