@@ -180,7 +180,7 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
     const Frame<T> frame = tape_.frame();
     forEachLeaf([&](Index node, std::size_t at) { leaves_[at] = frame.gradients[node]; });
     if constexpr (knobs.stops) {
-      const Binding<T>& bound = frame.parameters;
+      const Binding<T>& bound = *frame.parameters;
       for (std::size_t i = 0; i < bound.unwrittenWords; ++i) bits_[i] = bound.unwritten[i];
       for (std::size_t i = 0; savesParameters_ && i < bound.size; ++i) parameters_[i] = bound.gradients[i];
     }
@@ -189,7 +189,7 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
   void restoreGradients() {
     const Frame<T> frame = tape_.frame();
     forEachLeaf([&](Index node, std::size_t at) { frame.gradients[node] = leaves_[at]; });
-    const Binding<T>& bound = frame.parameters;
+    const Binding<T>& bound = *frame.parameters;
     for (std::size_t i = 0; i < bound.unwrittenWords; ++i) bound.unwritten[i] = bits_[i];
     for (std::size_t i = 0; savesParameters_ && i < bound.size; ++i) bound.gradients[i] = parameters_[i];
   }

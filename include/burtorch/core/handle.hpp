@@ -46,7 +46,7 @@ template <class T> struct Frame {
   const T* values;
   T* gradients;
   const Index* words;
-  Binding<T> parameters{};
+  const Binding<T>* parameters = nullptr;
   const Selection* selection = nullptr;  // nullptr: all gradients are wanted
 };
 

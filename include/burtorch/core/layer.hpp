@@ -37,7 +37,7 @@ template <class T> struct Layer {
   Index operandSize(Index k) const { return words[2 + 2 * k]; }
   const T* operand(Index k) const {
     const OperandWord at(words[1 + 2 * k]);
-    return (at.isParameter() ? frame.parameters.values : frame.values) + at.first();
+    return (at.isParameter() ? frame.parameters->values : frame.values) + at.first();
   }
   /// Whether anybody wants the gradient of an operand.
   bool wants(Index k) const {
@@ -47,7 +47,7 @@ template <class T> struct Layer {
   }
   T* operandGradient(Index k) const {
     const OperandWord at(words[1 + 2 * k]);
-    return (at.isParameter() ? frame.parameters.gradients : frame.gradients) + at.first();
+    return (at.isParameter() ? frame.parameters->gradients : frame.gradients) + at.first();
   }
   const T* results() const { return frame.values + first; }
   T* resultGradients() const { return frame.gradients + first; }
@@ -56,11 +56,10 @@ template <class T> struct Layer {
   /// Whether the gradients of operand `k`, parameter block `id`, are zero and not written yet: then the slope stores them.
   /// Asked once for every use.
   bool isFirstWrite(Index k, Index id) const {
-    std::uint64_t* bits = frame.parameters.unwritten;
-    if (bits == nullptr ||
-        id / 64 >= frame.parameters.unwrittenWords ||  // noId, or a block of another layout
-        !OperandWord(words[1 + 2 * k]).isParameter())
-      return false;
+    if (!OperandWord(words[1 + 2 * k]).isParameter()) return false;
+    std::uint64_t* bits = frame.parameters->unwritten;
+    if (bits == nullptr || id / 64 >= frame.parameters->unwrittenWords)
+      return false;  // noId, or another layout's block
     const std::uint64_t bit = std::uint64_t{1} << (id % 64);
     const bool isFirst = (bits[id / 64] & bit) != 0;
     bits[id / 64] &= ~bit;

@@ -266,7 +266,7 @@ template <class T, Config C> class Tape {
   Instruction instruction(std::size_t k) const { return arrays_.code.data()[k]; }
   const Instruction* code() const { return arrays_.code.data(); }
   Frame<T> frame() const {
-    return {arrays_.values.data(), arrays_.gradients.data(), arrays_.words.data(), binding_};
+    return {arrays_.values.data(), arrays_.gradients.data(), arrays_.words.data(), &binding_};
   }
   const Index* words() const { return arrays_.words.data(); }
   /// Instructions before this one are all leaves: a sweep may stop here.
