@@ -34,7 +34,10 @@ struct CrossEntropyLayer : LayerOp {
       else
         sumOfColumns(layer, c, n, largest, sums);
       T logs[nn::laneCount<T>];
-      nn::storePack<T>(logs, log(nn::loadSome(sums + c, n)));
+      if (n == 1)
+        logs[0] = log(sums[c]);
+      else
+        nn::storePack<T>(logs, log(nn::loadSome(sums + c, n)));
       for (std::size_t k = 0; k < n; ++k)
         if (const Index target = targets[c + k]; target != noToken)
           sum = sum + (logs[k] + (largest[c + k] - x[target * columns + c + k]));
