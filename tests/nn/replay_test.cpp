@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <burtorch/core/backward.hpp>
 #include <burtorch/graph/record.hpp>
 
 #include "reference/layer_network.hpp"
