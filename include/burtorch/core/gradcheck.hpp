@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <limits>
 #include <span>
+#include <vector>
 
-#include "backward.hpp"
-#include "reduce.hpp"
+#include "grad.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
 
@@ -27,14 +27,7 @@ template <Config C = defaultConfig, class F, class L>
 GradcheckResult gradcheck(F&& f, const L& x, double tolerance = 1e-6) {
   using T = ElementOf<L>;
   const std::size_t count = std::size(x);
-  using V = Value<T, C>;
-  Tape<T, C> tape;
-  CurrentTape here(tape);
-  const auto leaves = tape.leaves(std::span<const T>(std::data(x), count));
-  Buffer<V> handles;
-  handles.allocate(count);
-  for (std::size_t i = 0; i < count; ++i) handles.data()[i] = leaves[i];
-  backward(f(std::span<const V>(handles.data(), count)));
+  const std::vector<T> gradients = grad<C>(f, x);
 
   Buffer<T> point;
   point.allocate(count);
@@ -52,7 +45,7 @@ GradcheckResult gradcheck(F&& f, const L& x, double tolerance = 1e-6) {
     const T h = std::cbrt(std::numeric_limits<T>::epsilon()) * (std::abs(xi) > T{1} ? std::abs(xi) : T{1});
     const T up = xi + h, down = xi - h;
     const double difference = (valueAt(i, up) - valueAt(i, down)) / static_cast<double>(up - down);
-    const double gradient = static_cast<double>(leaves.gradients()[i]);
+    const double gradient = static_cast<double>(gradients[i]);
     const double scale = std::abs(gradient) > 1 ? std::abs(gradient) : 1;
     const double error = std::abs(gradient - difference) / scale;
     // A NaN is the worst of all, and stays.
