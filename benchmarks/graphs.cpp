@@ -123,7 +123,7 @@ template <class Graph, Inputs inputs, Constants constants> [[gnu::noinline]] voi
     else
       root = Graph::graphWithConstants(x, y);
     backward(root);
-    found = {root.dataCopy(), x.gradCopy(), y.gradCopy()};
+    found = {root.value(), x.grad(), y.grad()};
     if constexpr (inputs == Inputs::dependent) a = Graph::a + 0 * found.a;
   }
   tape.rewind(start);
@@ -173,7 +173,7 @@ template <class Graph> [[gnu::noinline]] void withScratch(long iterations) {
     Value x(a), y(b);
     const Value<double> root = Graph::graph(x, y);
     backwardWithScratchStorage(root, std::span(scratch));
-    found = {root.dataCopy(), x.gradCopy(), y.gradCopy()};
+    found = {root.value(), x.grad(), y.grad()};
   }
   tape.rewind(start);
 }
@@ -244,7 +244,7 @@ template <class Graph> std::vector<Row> compareGraph(const Options& options) {
   Graph::graph(x, y);
   const auto used = tape.used();
   const double bytes = static_cast<double>(used.instructions * sizeof(burtorch::Instruction) +
-                                           used.words * sizeof(burtorch::Index));
+                                           used.words * sizeof(burtorch::Word));
   for (Row& row : rows)
     if (row.system == "burtorch" && row.mode == "eager")
       row.extra = {{"nodes", static_cast<double>(used.scalars)},

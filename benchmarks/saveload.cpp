@@ -51,7 +51,7 @@ struct Activations {
   std::vector<double> numbers() {
     const burtorch::CurrentTape here(tape);
     std::vector<double> all;
-    for (const Value<double>& node : nodes) all.push_back(node.dataCopy());
+    for (const Value<double>& node : nodes) all.push_back(node.value());
     return all;
   }
   void forget() {
@@ -162,7 +162,7 @@ std::vector<Row> largeFile(const Options& options, const std::string& folder) {
   burtorch::Rng rng(9);
   for (float& x : model->parameters.values()) x = rng.uniform<float>();
   const std::string path = folder + "/large.safetensors", copy = folder + "/copy";
-  saveParameters(path, model->parameters, {}, {.isDurable = false});
+  saveParameters(path, model->parameters, {}, {.durable = false});
   const std::vector<double> right = model->some();
   for (float& x : model->parameters.values()) x = 0;
 

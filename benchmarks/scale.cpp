@@ -47,7 +47,7 @@ std::vector<Row> scale(const Options& options) {
     setTimes(row, times);
     row.extra = {{"bytes_per_node", static_cast<double>(used.scalars * 2 * sizeof(double) +
                                                         used.instructions * sizeof(burtorch::Instruction) +
-                                                        used.words * sizeof(burtorch::Index)) /
+                                                        used.words * sizeof(burtorch::Word)) /
                                         static_cast<double>(used.scalars)}};
     rows.push_back(row);
     tape.rewind(start);

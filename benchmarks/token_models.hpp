@@ -24,11 +24,11 @@ struct Batches {
 
   // What an oracle asks for.
   std::size_t size() const { return count * batch; }
-  void read(std::size_t i, std::span<burtorch::Index> to, std::span<burtorch::Index> wanted) const {
+  void read(std::size_t i, std::span<burtorch::TokenId> to, std::span<burtorch::TokenId> wanted) const {
     for (std::size_t k = 0; k < tokensEach; ++k)
-      to[k] = static_cast<burtorch::Index>(tokens[i * tokensEach + k]);
+      to[k] = static_cast<burtorch::TokenId>(tokens[i * tokensEach + k]);
     for (std::size_t k = 0; k < targetsEach; ++k)
-      wanted[k] = static_cast<burtorch::Index>(targets[i * targetsEach + k]);
+      wanted[k] = static_cast<burtorch::TokenId>(targets[i * targetsEach + k]);
   }
 };
 
@@ -38,7 +38,7 @@ template <class Model> class OracleRun {
   struct Samples {  // oracles copy theirs
     const Batches* batches;
     std::size_t size() const { return batches->size(); }
-    void read(std::size_t i, std::span<burtorch::Index> to, std::span<burtorch::Index> wanted) const {
+    void read(std::size_t i, std::span<burtorch::TokenId> to, std::span<burtorch::TokenId> wanted) const {
       batches->read(i, to, wanted);
     }
   };

@@ -39,7 +39,7 @@ void rawNumbers() {
 
   a.setData(7.0);
   loadFromFile("seven.bin", seven);
-  std::printf("loaded            a is %g again\n", a.dataCopy());
+  std::printf("loaded            a is %g again\n", a.value());
 
   const std::string dot = buildDotGraph(g, {.title = "g and its gradient"});
   std::ofstream("graph.dot") << dot;

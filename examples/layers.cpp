@@ -24,6 +24,6 @@ int main() {
     zeroGrad(parameters);
     backward(loss);
     optimizer.step(parameters.values(), parameters.gradients());
-    if (step % 100 == 0) std::printf("step %3d  loss %.5f\n", step, static_cast<double>(loss.dataCopy()));
+    if (step % 100 == 0) std::printf("step %3d  loss %.5f\n", step, static_cast<double>(loss.value()));
   }
 }

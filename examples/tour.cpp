@@ -30,7 +30,7 @@ constexpr auto polar = compile([](auto p) {
 struct Swish : UnaryOp {
   static constexpr std::string_view name = "swish";
   template <class T> static T value(T x) { return x * sigmoid(x); }
-  template <class T> static T slope(T g, T x, T y) { return g * (y + sigmoid(x) * (T{1} - y)); }
+  template <class T> static T vjp(T g, T x, T y) { return g * (y + sigmoid(x) * (T{1} - y)); }
 };
 
 int main() {
@@ -41,10 +41,10 @@ int main() {
   Value a(point[0], "a"), b(point[1], "b");
   auto g = figure1(std::array{a, b});
   backward(g);
-  std::printf("a tape            %g, gradient (%g, %g)\n", g.dataCopy(), a.gradCopy(), b.gradCopy());
-  const Room used = currentTape<double>().used();
+  std::printf("a tape            %g, gradient (%g, %g)\n", g.value(), a.grad(), b.grad());
+  const TapeCapacity used = currentTape<double>().used();
   std::printf("                  %zu nodes, %zu bytes besides values and gradients\n", used.scalars,
-              used.instructions * sizeof(Instruction) + used.words * sizeof(Index));
+              used.instructions * sizeof(Instruction) + used.words * sizeof(Word));
   std::printf("                  %s\n", asString(g).c_str());
 
   const auto [eager, slopes] = valueAndGrad(figure1, point);
@@ -55,7 +55,7 @@ int main() {
 
   const std::array<double, 2> direction{1, 0};
   std::array<double, 2> product{};
-  hessianVector<double>(figure1, point, direction, product);
+  hvp<double>(figure1, point, direction, product);
   std::printf("Hessian * (1, 0)  (%g, %g)\n", product[0], product[1]);
 
   const auto [value, gradient] = graph1.valueAndGrad(point);
@@ -90,7 +90,7 @@ int main() {
     SampleScope sample(tape);  // forgets the graph at the end of the block, keeps the weights
     auto error = innerProduct(w, std::array{w[2], w[0], w[1]}) - 3.0;
     auto squared = sqr(error);
-    loss = squared.dataCopy();
+    loss = squared.value();
     zeroGrad(w);
     backward(squared);
     for (std::size_t i = 0; i < w.size(); ++i) w.values()[i] -= 0.02 * w.gradients()[i];

@@ -20,7 +20,8 @@ FOLDERS = {
     "base": ("configuration, errors, random numbers: used by everybody, knows nothing of tapes", ()),
     "ops": ("the operators, one struct each, their lists and kernels, what an instruction says", ("base",)),
     "simd": ("packs, their functions, loads of parts, transposes", ("base", "ops")),
-    "core": ("the engine: tape, value, backward and its knobs, dual numbers, gradient check", ("base", "ops", "simd")),
+    "core": ("the engine: tape, value, backward and its knobs, dual numbers", ("base", "ops", "simd")),
+    "functional": ("gradients and Hessian-vector products of functions, gradient check", ("base", "core")),
     "graph": ("compile-time graphs, recorded functions", ("base", "ops", "simd", "core")),
     "nn": ("parameters, layers and losses, one per file", ("base", "ops", "simd", "core")),
     "model": ("composition of layers; no derivative is written here", ("base", "core", "nn")),
@@ -33,7 +34,7 @@ FOLDERS = {
     "debug": ("plots in a window while a program runs: the only folder that starts something", ("base", "io")),
 }
 HEADER_LINES = 350
-CORE_LINES = 3381
+CORE_LINES = 3199
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 # Core does no input or output; <iostream> would also run an initialiser in every program.
 IO_HEADERS = {"iostream", "fstream", "print"}

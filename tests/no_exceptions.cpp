@@ -25,7 +25,7 @@ bool isNear(double x, double y, double tolerance) { return std::abs(x - y) <= to
 struct Halve : UnaryOp {
   static constexpr std::string_view name = "halve";
   template <class T> static T value(T x) { return x * T{0.5}; }
-  template <class T> static T slope(T g, Unread, Unread) { return g * T{0.5}; }
+  template <class T> static T vjp(T g, Unread, Unread) { return g * T{0.5}; }
 };
 
 template <class X> X listing(X a, X b) {
@@ -155,7 +155,7 @@ void testPoles() {
 void testDuals() {
   const std::array x{0.3, -0.4, 1.1}, v{1.0, -0.5, 0.25};
   std::array<double, 3> product, gradient;
-  hessianVector<double>([](auto u) { return lists(u) + scalars(u[2], u[2]); }, x, v, product, gradient);
+  hvp<double>([](auto u) { return lists(u) + scalars(u[2], u[2]); }, x, v, product, gradient);
   expect(std::isfinite(product[0] + product[1] + product[2]), "a Hessian-vector product");
 }
 

@@ -59,7 +59,7 @@ class Amalgamation:
         return None
 
     def text(self):
-        version = re.search(r"project\(burtorch VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
+        version = re.search(r'BURTORCH_VERSION "([\d.]+)"', (ROOT / "include/burtorch/burtorch.hpp").read_text())[1]
         licence = (ROOT / "LICENSE").read_text(encoding="utf-8").strip().splitlines()
         top = [f"// BurTorch {version} as one header, made by tools/amalgamate.py: edit the sources."]
         top += ["//", *(f"// {line}".rstrip() for line in licence)]

@@ -20,19 +20,19 @@ import tempfile
 INTERNAL = {
     "core/analysis.hpp", "core/handle.hpp", "core/list_mode.hpp", "core/mark.hpp", "core/op_dispatch.hpp",
     "core/reserve.hpp", "core/selection.hpp", "core/storage.hpp", "core/sweep.hpp", "core/tape_names.hpp",
-    "core/tape_slot.hpp", "core/value_lists.hpp", "data/utf8.hpp", "graph/arguments.hpp", "graph/evaluate.hpp",
-    "graph/memory.hpp", "graph/plan.hpp", "graph/program.hpp", "graph/rules.hpp", "graph/run.hpp", "graph/shape.hpp",
-    "graph/threaded.hpp", "graph/trace.hpp", "io/convert.hpp", "io/crc32c.hpp", "io/half.hpp", "io/header_text.hpp",
-    "io/json.hpp", "io/npy_header.hpp", "io/readable_file.hpp", "io/safetensors_header.hpp", "io/shown.hpp",
+    "core/tape_slot.hpp", "core/value_lists.hpp", "data/utf8.hpp", "functional/inputs.hpp", "graph/arguments.hpp", "graph/unrolled.hpp",
+    "graph/memory.hpp", "graph/plan.hpp", "graph/program.hpp", "graph/rules.hpp", "graph/run.hpp", "graph/argument_tree.hpp",
+    "graph/replay_code.hpp", "graph/trace.hpp", "io/convert.hpp", "io/crc32c.hpp", "io/half.hpp", "io/header_text.hpp",
+    "io/json.hpp", "io/npy_header.hpp", "io/readable_file.hpp", "io/safetensors_header.hpp", "io/printable.hpp",
     "model/validated.hpp", "ops/instruction.hpp", "ops/kernels.hpp", "ops/list.hpp", "ops/op_list.hpp",
-    "ops/slope_reads.hpp", "simd/lanes.hpp", "simd/pack_math.hpp", "simd/transpose.hpp", "viz/dot_drawing.hpp",
+    "ops/vjp_reads.hpp", "simd/lanes.hpp", "simd/pack_math.hpp", "simd/transpose.hpp", "viz/dot_drawing.hpp",
     "viz/dot_text.hpp", "viz/plain_number.hpp", "viz/python_script.hpp",
 }
 # Names of those headers that users do write.
-PUBLIC = {"Binding", "Block", "DotDirection", "DotOptions", "Index", "Instruction", "Room", "TensorInfo"}
+PUBLIC = {"Binding", "Block", "DotDirection", "DotOptions", "Instruction", "NodeIndex", "TapeCapacity", "TensorInfo"}
 # Lines for names that have no /// comment. The list only shrinks: a new name gets its comment in the header.
 LINES = {
-    "activationNamed": "The activation with that name",
+    "activationFromName": "The activation with that name",
     "Adam": "Adam, as in PyTorch",
     "addInplace": "x += y, as a new node",
     "AnySchedule": "A variant of all schedules",
@@ -52,7 +52,6 @@ LINES = {
     "GptConfig": "Sizes and variants of a Gpt",
     "HeatMap": "A table of numbers to be drawn as colours",
     "HeatMapOptions": "Titles and labels of a heat map",
-    "Index": "The number of a node, and a word of the tape: 32 bits",
     "LayerOp": "What a layer derives from",
     "LeafOp": "What a leaf derives from",
     "log": "log(x)",
@@ -60,7 +59,6 @@ LINES = {
     "MlpConfig": "Sizes and activations of an Mlp",
     "multInplace": "x *= y, as a new node",
     "nameOf": "The name of an activation, or of a part of the data",
-    "noToken": "Stands where a column has no token: its embedding is zero",
     "OfArity": "What all operators of an arity derive from",
     "packWidth": "How many numbers a SIMD register holds",
     "PairOp": "What an operator of two lists derives from",
@@ -81,7 +79,7 @@ LINES = {
     "TextCorpus": "A text as tokens, with its vocabulary and its parts",
     "TextOptions": "Options of a TextCorpus",
     "TokenizerOptions": "Options of a Tokenizer",
-    "TrainingEnd": "Why a training ended",
+    "StopReason": "Why a training ended",
     "TrainingOptions": "Options of a Training: steps, batch, clipping, validation",
     "transpose": "The transpose of a matrix",
     "UnaryOp": "What an operator of one number derives from",

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <algorithm>
-#include <burtorch/io/shown.hpp>
+#include <burtorch/io/printable.hpp>
 #include <cstdio>
 #include <string>
 #include <string_view>

@@ -44,7 +44,7 @@ int exportModel(std::span<const std::string> arguments) {
     if (!key.starts_with("run.") && !key.starts_with("training.")) metadata[key] = text;
   std::vector<TensorView> tensors;
   for (const TensorInfo& tensor : model.file().tensors())
-    if (tensor.name != safetensors::memoryName) tensors.push_back(viewOf(model.file(), tensor));
+    if (tensor.name != safetensors::stateName) tensors.push_back(viewOf(model.file(), tensor));
   saveSafetensors(out, tensors, metadata);
   return 0;
 }

@@ -5,8 +5,8 @@
 #pragma once
 
 #include <algorithm>
+#include <burtorch/io/printable.hpp>
 #include <burtorch/io/safetensors_header.hpp>
-#include <burtorch/io/shown.hpp>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -21,7 +21,7 @@ template <class Options, class Type> struct Field {
   std::string name;
   Type Options::*member;
   std::string help;
-  Type least{}, most{};  // of numbers
+  Type least{}, most{};  // of numbers; of a toggle, without and with its flag
   std::string value{};   // what the help calls a text: "FILE"
   bool isFixed = false;  // a run that is resumed cannot change it
 
@@ -43,10 +43,13 @@ Field<Options, std::string> text(std::string name, std::string Options::*member,
                                  std::string help) {
   return {std::move(name), member, std::move(help), {}, {}, std::move(value)};
 }
-template <class Options>
-Field<Options, bool> toggle(std::string name, bool Options::*member, std::string help) {
-  return {std::move(name), member, std::move(help)};
+/// A flag without a value: without it the member is `off`, with it `on`.
+template <class Options, class Type>
+Field<Options, Type> toggle(std::string name, Type Options::*member, std::type_identity_t<Type> off,
+                            std::type_identity_t<Type> on, std::string help) {
+  return {std::move(name), member, std::move(help), off, on};
 }
+template <class Type> constexpr bool isToggle = std::is_same_v<Type, bool> || std::is_enum_v<Type>;
 template <class Options, class Type> Field<Options, Type> fixed(Field<Options, Type> field) {
   field.isFixed = true;
   return field;
@@ -59,8 +62,8 @@ template <class Options, class Visit> void forEachField(Visit visit) {
 /// A flag for every field.
 template <class Options> void addFlags(Flags& flags, Options& options) {
   forEachField<Options>([&]<class Type>(const Field<Options, Type>& field) {
-    if constexpr (std::is_same_v<Type, bool>)
-      flags.add(field.flag(), field.help, options.*field.member);
+    if constexpr (isToggle<Type>)
+      flags.add(field.flag(), field.help, [&place = options.*field.member, on = field.most] { place = on; });
     else if constexpr (std::is_same_v<Type, std::string>)
       flags.add(field.flag(), field.value, field.help, options.*field.member);
     else
@@ -71,8 +74,12 @@ template <class Options> void addFlags(Flags& flags, Options& options) {
 /// A line of metadata for every field.
 template <class Options>
 void describe(const Options& options, const std::string& prefix, burtorch::Metadata& metadata) {
-  forEachField<Options>(
-      [&](const auto& field) { metadata[field.key(prefix)] = textOf(options.*field.member); });
+  forEachField<Options>([&]<class Type>(const Field<Options, Type>& field) {
+    if constexpr (isToggle<Type>)
+      metadata[field.key(prefix)] = textOf(options.*field.member == field.most);
+    else
+      metadata[field.key(prefix)] = textOf(options.*field.member);
+  });
 }
 /// Reads the fields that are in the metadata of `file`; returns the key of the first one that is not, or "".
 template <class Options>
@@ -85,14 +92,17 @@ std::string readFields(Options& options, const std::string& prefix, const burtor
       if (missing.empty()) missing = field.key(prefix);
       return;
     }
-    const std::string who = "'" + burtorch::shown(file) + "' has a wrong '" + found->first + "'",
-                      said = burtorch::shown(found->second, 30);
-    if constexpr (std::is_same_v<Type, std::string>)
+    const std::string who = "'" + burtorch::printable(file) + "' has a wrong '" + found->first + "'",
+                      said = burtorch::printable(found->second, 30);
+    if constexpr (std::is_same_v<Type, std::string>) {
       options.*field.member = found->second;
-    else if constexpr (std::is_same_v<Type, bool>)
-      parse(options.*field.member, who, said);
-    else
+    } else if constexpr (isToggle<Type>) {
+      bool isOn = false;
+      parse(isOn, who, said);
+      options.*field.member = isOn ? field.most : field.least;
+    } else {
       parse(options.*field.member, who, said, field.least, field.most);
+    }
   });
   return missing;
 }
@@ -105,11 +115,13 @@ void resumeWith(const Options& saved, const Flags& flags, const std::string& fol
     Type& given = options.*field.member;
     const Type& was = saved.*field.member;
     if (flags.isGiven(field.flag()) && field.isFixed && given != was) {
-      constexpr bool isToggle = std::is_same_v<Type, bool>;
-      throw BadInput(
-          field.flag() + (isToggle ? "" : " " + textOf(given)) + " contradicts the run in " + folder +
-          (isToggle ? ", which does not have it" : ", which has " + field.flag() + " " + textOf(was)) +
-          "; leave the flag out, or start a new run");
+      std::string said = field.flag(), has = ", which does not have it";
+      if constexpr (!isToggle<Type>) {
+        has = ", which has " + field.flag() + " " + textOf(was);
+        said += " " + textOf(given);
+      }
+      throw BadInput(said + " contradicts the run in " + folder + has +
+                     "; leave the flag out, or start a new run");
     }
     if (!flags.isGiven(field.flag())) given = was;
   });

@@ -76,9 +76,13 @@ class Flags {
              text = given;
            });
   }
-  void add(std::string name, std::string help, bool& isSet) {
+  /// A flag without a value.
+  void add(std::string name, std::string help, std::function<void()> set) {
     insert(std::move(name), "", std::move(help),
-           [&isSet](const std::string&, const std::string&) { isSet = true; });
+           [set = std::move(set)](const std::string&, const std::string&) { set(); });
+  }
+  void add(std::string name, std::string help, bool& isSet) {
+    add(std::move(name), std::move(help), [&isSet] { isSet = true; });
   }
 
   /// Returns false if --help is among the arguments.

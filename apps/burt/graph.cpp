@@ -68,13 +68,13 @@ std::string small(const GraphOptions& options) {
 }
 
 /// The first tokens of a text, of the characters that the vocabulary has; if they are too few, the vocabulary in turn.
-std::vector<Index> tokensOf(const Tokenizer& tokenizer, std::string_view text, std::size_t count) {
-  std::vector<Index> tokens;
+std::vector<TokenId> tokensOf(const Tokenizer& tokenizer, std::string_view text, std::size_t count) {
+  std::vector<TokenId> tokens;
   for (const char c : text) {
     if (tokens.size() == count) break;
     if (const auto token = tokenizer.find(static_cast<unsigned char>(c))) tokens.push_back(*token);
   }
-  while (tokens.size() < count) tokens.push_back(static_cast<Index>(tokens.size() % tokenizer.size()));
+  while (tokens.size() < count) tokens.push_back(static_cast<TokenId>(tokens.size() % tokenizer.size()));
   return tokens;
 }
 
@@ -85,8 +85,8 @@ struct GptPicture {
   static constexpr const char* name = "gpt";
   static GptConfig smallConfig() { return {.context = 8, .width = 16, .layers = 1, .heads = 2}; }
   static Tokenizer tokenizer() { return Tokenizer(defaultData::scenes()); }
-  static void fill(const Tokenizer& tokenizer, std::span<Index> tokens, std::span<Index> targets) {
-    const std::vector<Index> text = tokensOf(tokenizer, defaultData::scenes(), tokens.size() + 1);
+  static void fill(const Tokenizer& tokenizer, std::span<TokenId> tokens, std::span<TokenId> targets) {
+    const std::vector<TokenId> text = tokensOf(tokenizer, defaultData::scenes(), tokens.size() + 1);
     std::copy(text.begin(), text.end() - 1, tokens.begin());
     std::copy(text.begin() + 1, text.end(), targets.begin());
   }
@@ -98,7 +98,7 @@ struct MlpPicture {
   static CharMlpConfig smallConfig() { return {.context = 8, .embedding = 8, .hidden = 16}; }
   static Tokenizer tokenizer() { return Tokenizer(defaultData::names(), {.endMark = '\n'}); }
   /// The first name, and that it ends there.
-  static void fill(const Tokenizer& tokenizer, std::span<Index> tokens, std::span<Index> targets) {
+  static void fill(const Tokenizer& tokenizer, std::span<TokenId> tokens, std::span<TokenId> targets) {
     const std::string_view names = defaultData::names(), word = names.substr(0, names.find('\n'));
     const std::size_t length = std::min(word.size(), tokens.size());
     std::ranges::fill(tokens, 0);
@@ -110,8 +110,8 @@ struct MlpPicture {
 /// On the current tape, which is bound to the model's parameters.
 template <class Picture, class Model> auto lossOfOneSample(const Model& model, const Tokenizer& tokenizer) {
   const std::size_t columns = model.columnsFor(1);
-  std::vector<Index> tokens(model.tokenCount(columns), noToken), targets(columns, noToken);
-  std::vector<Index> sampleTokens(model.tokensPerSample()), sampleTargets(model.targetsPerSample());
+  std::vector<TokenId> tokens(model.tokenCount(columns), noToken), targets(columns, noToken);
+  std::vector<TokenId> sampleTokens(model.tokensPerSample()), sampleTargets(model.targetsPerSample());
   Picture::fill(tokenizer, sampleTokens, sampleTargets);
   for (std::size_t i = 0; i < sampleTokens.size(); ++i)
     tokens[model.tokenAt(0, i, columns)] = sampleTokens[i];
@@ -171,7 +171,7 @@ void write(const std::string& text, const std::string& out) {
     return;
   }
   const std::string format = formatOf(out), bytes = format.empty() ? text : pictureOf(text, format);
-  AtomicFile file(out, {.isDurable = false});
+  AtomicFile file(out, {.durable = false});
   file.write(std::as_bytes(std::span(bytes)));
   file.commit();
 }

@@ -5,7 +5,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <burtorch/io/shown.hpp>
+#include <burtorch/io/printable.hpp>
 
 #include <cerrno>
 #include <cstdio>
@@ -76,7 +76,7 @@ inline std::string pictureOf(const std::string& text, const std::string& format)
   std::string reason = errors.read();
   reason = reason.substr(0, reason.find('\n'));
   if (reason.empty()) reason = WIFSIGNALED(status) ? "it was killed" : "it gave no reason";
-  throw BadInput("Graphviz's dot made no " + format + ": " + burtorch::shown(reason, 150) +
+  throw BadInput("Graphviz's dot made no " + format + ": " + burtorch::printable(reason, 150) +
                  "; a .dot file works without it");
 }
 

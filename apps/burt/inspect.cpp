@@ -53,7 +53,7 @@ Kind kindOf(const std::string& path) {
   const MappedFile file(path);
   if (file.text().starts_with(npy::magic)) return Kind::npy;
   if (file.size() > lengthBytes && file.text()[lengthBytes] == '{') return Kind::safetensors;
-  throw BadInput("cannot inspect '" + shown(path) +
+  throw BadInput("cannot inspect '" + printable(path) +
                  "': expected a safetensors or .npy file, but it does not begin like one");
 }
 

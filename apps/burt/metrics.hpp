@@ -89,7 +89,7 @@ class Metrics {
     void open(const std::string& name, bool isResumed) {
       path = name;
       file.reset(std::fopen(name.c_str(), isResumed ? "a" : "w"));
-      if (!file) throw BadInput("cannot write '" + burtorch::shown(name) + "': " + std::strerror(errno));
+      if (!file) throw BadInput("cannot write '" + burtorch::printable(name) + "': " + std::strerror(errno));
       if (isResumed) std::fseek(file.get(), 0, SEEK_END);
     }
     std::string flush() {
@@ -97,7 +97,7 @@ class Metrics {
       if ((std::fflush(file.get()) == 0 && std::ferror(file.get()) == 0) ||
           std::exchange(isProblemTold, true))
         return {};
-      return "burt: cannot write '" + burtorch::shown(path) +
+      return "burt: cannot write '" + burtorch::printable(path) +
              "': " + (errno != 0 ? std::strerror(errno) : "some steps are missing") +
              "; the training continues without them\n";
     }
@@ -120,7 +120,7 @@ class Metrics {
     std::error_code error;
     if (const auto size = std::filesystem::file_size(path, error); error || size == kept) return;
     std::filesystem::resize_file(path, kept, error);
-    if (error) throw BadInput("cannot shorten '" + burtorch::shown(path) + "': " + error.message());
+    if (error) throw BadInput("cannot shorten '" + burtorch::printable(path) + "': " + error.message());
   }
   /// A row of an earlier part of the run, for the curve and the clock.
   void restore(const char* row) {

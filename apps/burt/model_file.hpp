@@ -30,10 +30,12 @@ template <> struct Fields<burtorch::GptConfig> {
         fixed(number("width", &C::width, 1, 100'000, "width of the residual stream, a multiple of --heads")),
         fixed(number("context", &C::context, 1, 100'000, "number of tokens that a prediction sees")),
         fixed(number("hidden", &C::hidden, 0, 1'000'000, "width of the feed-forward layer; 0: 4 x --width")),
-        fixed(toggle("final-norm", &C::hasFinalNorm, "add a layer norm before the head, as GPT-2 does")),
-        fixed(toggle("attention-bias", &C::hasAttentionBias,
+        fixed(toggle("final-norm", &C::finalNorm, false, true,
+                     "add a layer norm before the head, as GPT-2 does")),
+        fixed(toggle("attention-bias", &C::hasAttentionBias, false, true,
                      "add biases to queries, keys and values, as GPT-2 does")),
-        fixed(toggle("gelu", &C::isGelu, "use GELU instead of ReLU, as GPT-2 does")));
+        fixed(toggle("gelu", &C::activation, burtorch::Activation::relu, burtorch::Activation::gelu,
+                     "use GELU instead of ReLU, as GPT-2 does")));
   }
 };
 template <> struct Fields<burtorch::CharMlpConfig> {
@@ -71,7 +73,7 @@ inline std::uint64_t parameterCountOf(const burtorch::GptConfig& c) {
   const Count norm = Count(2) * w, qkv = Count(3) * w * (w + Count(c.hasAttentionBias ? 1 : 0)),
               projection = w * (w + one), expand = hidden * (w + one), contract = w * (hidden + one);
   const Count block = norm + qkv + projection + norm + expand + contract;
-  return (v * w + Count(c.context) * w + Count(c.layers) * block + (c.hasFinalNorm ? norm : Count(0)) +
+  return (v * w + Count(c.context) * w + Count(c.layers) * block + (c.finalNorm ? norm : Count(0)) +
           v * (w + one))
       .number;
 }
@@ -96,7 +98,7 @@ class ModelFile {
   const std::string& kind() const {
     const std::string& kind = text("model");
     if (kind != "gpt" && kind != "mlp")
-      refuse("holds a model of kind '" + burtorch::shown(kind, 30) + "'; expected gpt or mlp");
+      refuse("holds a model of kind '" + burtorch::printable(kind, 30) + "'; expected gpt or mlp");
     return kind;
   }
   burtorch::Tokenizer tokenizer() const { return burtorch::Tokenizer::fromString(text("vocabulary")); }
@@ -107,15 +109,15 @@ class ModelFile {
     if (kind() != kindOf(config)) refuse("holds a model of kind '" + kind() + "', not " + kindOf(config));
     const std::string missing = readFields(config, "", file_.metadata(), path());
     if (!missing.empty()) text(missing);
-    parse(config.vocabulary, "'" + burtorch::shown(path()) + "' has a wrong 'vocabulary_size'",
-          burtorch::shown(text("vocabulary_size"), 30), 2, UINT32_MAX);
+    parse(config.vocabulary, "'" + burtorch::printable(path()) + "' has a wrong 'vocabulary_size'",
+          burtorch::printable(text("vocabulary_size"), 30), 2, UINT32_MAX);
     if (config.vocabulary != tokenizer().size())
       refuse("says that its vocabulary has " + textOf(config.vocabulary) + " tokens, but lists " +
              textOf(tokenizer().size()) + "; was it damaged?");
     config.check();
     Count numbers = 0;
     for (const burtorch::TensorInfo& tensor : file_.tensors())
-      if (tensor.name != burtorch::safetensors::memoryName)
+      if (tensor.name != burtorch::safetensors::stateName)
         numbers =
             numbers + Count(tensor.bytes() /
                             std::max<std::uint64_t>(1, burtorch::safetensors::bytesPerNumber(tensor.dtype)));
@@ -127,11 +129,11 @@ class ModelFile {
   void requireFinite() const {
     for (const burtorch::TensorInfo& tensor : file_.tensors()) {
       const auto type = burtorch::safetensors::realTypeOf(tensor.dtype);
-      if (!type || tensor.name == burtorch::safetensors::memoryName) continue;
+      if (!type || tensor.name == burtorch::safetensors::stateName) continue;
       const auto summary = burtorch::summarize(*type, file_.bytes(tensor));
       if (summary.nans() + summary.infinities() > 0)
         refuse("has " + textOf(summary.nans()) + " NaN and " + textOf(summary.infinities()) +
-               " infinite numbers in tensor '" + burtorch::shown(tensor.name, 50) +
+               " infinite numbers in tensor '" + burtorch::printable(tensor.name, 50) +
                "'; use a model that was trained without them");
     }
   }
@@ -142,11 +144,12 @@ class ModelFile {
     if (!std::filesystem::is_directory(path, ignored)) return path;
     const std::filesystem::path file = std::filesystem::path(path) / stateName;
     if (!std::filesystem::exists(file, ignored))
-      throw BadInput("'" + burtorch::shown(path) + "' is not the folder of a run: it has no " + stateName);
+      throw BadInput("'" + burtorch::printable(path) + "' is not the folder of a run: it has no " +
+                     stateName);
     return file.string();
   }
   [[noreturn]] void refuse(const std::string& why) const {
-    throw BadInput("'" + burtorch::shown(path()) + "' " + why);
+    throw BadInput("'" + burtorch::printable(path()) + "' " + why);
   }
 
   burtorch::SafetensorsFile file_;

@@ -23,7 +23,7 @@ struct PlotCommand {
 };
 
 /// What a token looks like beside a picture: blanks and other characters without a shape get a name.
-std::string labelOf(const Tokenizer& tokenizer, Token token) {
+std::string labelOf(const Tokenizer& tokenizer, TokenId token) {
   const std::string text = tokenizer.decode(token);
   if (text == "\n") return "\\n";
   if (text == "\t") return "\\t";
@@ -59,13 +59,13 @@ HeatMapFigure attentionFigure(const PlotCommand& command, const ModelFile& file,
     throw BadInput("plot attention needs a text to look at: pass it with --prompt TEXT");
   const auto config = file.config<GptConfig>();
   OwnedModel<Gpt<float>> gpt(file, config);
-  std::vector<Index> tokens;
+  std::vector<TokenId> tokens;
   const Tokens prompt = tokenizer.encode(command.prompt);
-  for (const Token token : prompt.view()) tokens.push_back(token);
-  const auto weights = attentionWeights(gpt.model, gpt.parameters, std::span<const Index>(tokens));
+  for (const TokenId token : prompt.view()) tokens.push_back(token);
+  const auto weights = attentionWeights(gpt.model, gpt.parameters, std::span<const TokenId>(tokens));
   const std::size_t seen = weights.positions();
   std::vector<std::string> labels;
-  for (const Index token : std::span(tokens).last(seen)) labels.push_back(labelOf(tokenizer, token));
+  for (const TokenId token : std::span(tokens).last(seen)) labels.push_back(labelOf(tokenizer, token));
 
   const std::vector<std::size_t> layers = chosen("--layer", command.layer, config.layers);
   const std::vector<std::size_t> heads = chosen("--head", command.head, config.heads);
@@ -92,7 +92,7 @@ HeatMapFigure embeddingFigure(const OwnedModel<Model>& owned, const Tokenizer& t
   const std::span<const float> values = owned.parameters.values(table);
   HeatMap map{.rows = table.rows, .columns = table.columns, .values = {values.begin(), values.end()}};
   map.options = {.xLabel = "dimension", .yLabel = "character"};
-  for (Index token = 0; token < table.rows; ++token)
+  for (TokenId token = 0; token < table.rows; ++token)
     map.options.rowLabels.push_back(labelOf(tokenizer, token));
   return {.title = "Embedding of the characters", .maps = {std::move(map)}};
 }
@@ -110,7 +110,7 @@ HeatMapFigure figureOf(const PlotCommand& command) {
 }
 
 void write(const std::string& path, const std::string& text) {
-  AtomicFile file(path, {.isDurable = false});
+  AtomicFile file(path, {.durable = false});
   file.write(std::as_bytes(std::span(text)));
   file.commit();
 }

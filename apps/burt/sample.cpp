@@ -28,16 +28,16 @@ template <class Model, class Config> void write(const SampleOptions& options, co
   // A reader that went away needs no more text.
   for (std::uint64_t i = 0; i < options.count && std::ferror(stdout) == 0; ++i) {
     Rng rng(options.seed, i);
-    std::vector<Index> tokens;
-    for (const Token token : prompt.view()) {
+    std::vector<TokenId> tokens;
+    for (const TokenId token : prompt.view()) {
       tokens.push_back(token);
-      std::fputs(shownToken(tokenizer, token).c_str(), stdout);
+      std::fputs(printableToken(tokenizer, token).c_str(), stdout);
     }
     if (isGpt && tokens.empty()) tokens.push_back(tokenizer.find('\n').value_or(0));
     generate(owned.model, owned.parameters, tokens, options.length, {options.temperature, options.topK}, rng,
-             [&](Index token) {
+             [&](TokenId token) {
                if (!isGpt && token == 0) return true;
-               std::fputs(shownToken(tokenizer, token).c_str(), stdout);
+               std::fputs(printableToken(tokenizer, token).c_str(), stdout);
                return std::ferror(stdout) != 0;
              });
     std::puts("");

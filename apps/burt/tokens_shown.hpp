@@ -13,7 +13,7 @@ constexpr bool isObeyed(char32_t c) {
   return c < 0x20 || (c >= 0x7F && c <= 0x9F) || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
 }
 
-inline std::string shownToken(const burtorch::Tokenizer& tokenizer, burtorch::Token token) {
+inline std::string printableToken(const burtorch::Tokenizer& tokenizer, burtorch::TokenId token) {
   std::string text = tokenizer.decode(token);
   if (text == "\n" || text == "\t") return text;
   const auto [character, bytes] = burtorch::decodeUtf8(text, 0);

@@ -65,7 +65,8 @@ fs::path makeFolder(const Place& place, const std::string& model) {
       if (fs::create_directory(folder, error)) break;  // false if it is there
     }
   }
-  if (error) throw BadInput("cannot make the folder '" + shown(folder.string()) + "': " + error.message());
+  if (error)
+    throw BadInput("cannot make the folder '" + printable(folder.string()) + "': " + error.message());
   return folder;
 }
 /// Before any work: a run is replaced only on request.
@@ -74,9 +75,10 @@ void checkPlace(const Place& place) {
   std::error_code error;
   for (const char* name : {stateName, "model.safetensors", "metrics.csv"}) {
     const bool exists = fs::exists(fs::path(place.out) / name, error);
-    if (error) throw BadInput("--out: cannot use the folder '" + shown(place.out) + "': " + error.message());
+    if (error)
+      throw BadInput("--out: cannot use the folder '" + printable(place.out) + "': " + error.message());
     if (exists && !place.isOverwriting)
-      throw BadInput("'" + shown(place.out) + "' already holds a run; continue it with --resume " +
+      throw BadInput("'" + printable(place.out) + "' already holds a run; continue it with --resume " +
                      shellWord(place.out) + ", or replace it with --overwrite");
   }
 }
@@ -98,7 +100,7 @@ template <class Job> class Session {
         owned_(config_),
         train_(owned_.model, owned_.parameters, job_.samples(Part::train, config_), options.tile),
         validation_(owned_.model, owned_.parameters, job_.samples(Part::validation, config_), options.tile),
-        optimizer_(ruleOf(options), owned_.parameters.size()),
+        optimizer_(methodOf(options), owned_.parameters.size()),
         training_(train_, validation_, optimizer_, scheduleOf(options),
                   {.steps = options.steps,
                    .batch = options.batch,
@@ -182,7 +184,7 @@ template <class Job> class Session {
     return false;
   }
   void reportNotFinite(const TrainingStep& step) {
-    const std::string where = train_.describeFirstBad(training_.batch());
+    const std::string where = train_.describeFirstNonFinite(training_.batch());
     const auto number = static_cast<unsigned long long>(step.step);
     if (step.isFinite())
       std::fprintf(stderr, "burt: after step %llu the loss is not finite; %s\n", number, where.c_str());
@@ -212,7 +214,8 @@ template <class Job> class Session {
   }
   void introduce() const {
     std::printf("%s with %zu parameters on %s of %s, vocabulary %zu\n", Job::name, owned_.parameters.size(),
-                job_.size().c_str(), options_.data.empty() ? "burt's own data" : shown(options_.data).c_str(),
+                job_.size().c_str(),
+                options_.data.empty() ? "burt's own data" : printable(options_.data).c_str(),
                 job_.tokenizer().size());
     if (job_.tokenizer().invalidAt())
       std::printf("the data is not UTF-8 (byte %zu), so tokens are bytes\n", *job_.tokenizer().invalidAt());
@@ -243,7 +246,7 @@ template <class Job> class Session {
   }
   void writePicture(const Metrics& metrics) const {
     const std::string svg = metrics.svg();
-    AtomicFile file((folder_ / "loss.svg").string(), {.isDurable = false});
+    AtomicFile file((folder_ / "loss.svg").string(), {.durable = false});
     file.write(std::as_bytes(std::span(svg)));
     file.commit();
   }
@@ -275,7 +278,7 @@ template <class Job> int Session<Job>::run(const Place& place) {
   if (options_.isForTensorBoard) metrics.showInTensorBoard(folder_, training_.stepsDone() + 1);
   Progress progress(training_.stepsDone(), options_.steps, options_.batch * job_.tokensPerSample(config_));
   TrainingStep last;
-  TrainingEnd end = training_.run([&](const TrainingStep& step) {
+  StopReason end = training_.run([&](const TrainingStep& step) {
     last = step;
     metrics.add(step, std::chrono::duration<double>(Clock::now() - start).count());
     progress.show(step);
@@ -289,15 +292,15 @@ template <class Job> int Session<Job>::run(const Place& place) {
   });
   progress.finish();
   progress.warn(metrics.flush());
-  if (end == TrainingEnd::stopped && savedStep_ != training_.stepsDone() && !std::isfinite(lossAfter(last)))
-    end = TrainingEnd::notFinite;
-  if (end == TrainingEnd::notFinite) {
+  if (end == StopReason::stopped && savedStep_ != training_.stepsDone() && !std::isfinite(lossAfter(last)))
+    end = StopReason::notFinite;
+  if (end == StopReason::notFinite) {
     reportNotFinite(last);
     keepLastFinite();
     return 1;
   }
   if (savedStep_ != training_.stepsDone()) save();
-  if (end == TrainingEnd::finished) {
+  if (end == StopReason::finished) {
     finish(metrics);
     return 0;
   }
@@ -323,10 +326,10 @@ void readRun(const ModelFile& saved, const Flags& flags, const std::string& fold
   if (metadata.contains(checksumKey) && !metadata.contains(dataKey) && !flags.isGiven("--data"))
     throw BadInput("the run in " + folder + " does not say where its data is; pass it with --data FILE");
   if (!options.data.empty() && !flags.isGiven("--data") && !fs::exists(options.data, ignored))
-    throw BadInput("the run in " + folder + " was trained on '" + shown(options.data) +
+    throw BadInput("the run in " + folder + " was trained on '" + printable(options.data) +
                    "', which does not exist any more; pass it with --data FILE");
   std::uint64_t done = 0;
-  parse(done, "'" + shown(saved.path()) + "' has a wrong 'step'", shown(saved.text("step"), 30), 0,
+  parse(done, "'" + printable(saved.path()) + "' has a wrong 'step'", printable(saved.text("step"), 30), 0,
         UINT64_MAX);
   if (done >= options.steps)
     throw BadInput("the run in " + folder + " has finished its " + textOf(done) +
@@ -368,10 +371,10 @@ template <class Job> int trainModel(std::span<const std::string> arguments) {
     throw BadInput("--resume continues in the folder of the run; leave out --out and --overwrite");
   std::error_code ignored;
   if (!fs::is_directory(place.resume, ignored))
-    throw BadInput("--resume: no such folder '" + shown(place.resume) + "'");
+    throw BadInput("--resume: no such folder '" + printable(place.resume) + "'");
   const ModelFile saved(place.resume);
   if (saved.kind() != Job::name)
-    throw BadInput("'" + shown(place.resume) + "' is a run of " + saved.kind() + "; resume it with: " +
+    throw BadInput("'" + printable(place.resume) + "' is a run of " + saved.kind() + "; resume it with: " +
                    self() + " train " + saved.kind() + " --resume " + shellWord(place.resume));
   readRun(saved, flags, place.resume, options, config);
   const Data data(options.data, Job::defaultText());

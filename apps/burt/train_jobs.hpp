@@ -41,11 +41,12 @@ struct GptJob {
   std::size_t tokensPerSample(const Config& config) const { return config.context; }
 
   std::string sampleText(OwnedModel<Model>& owned, const TrainOptions& options, burtorch::Rng rng) const {
-    std::vector<burtorch::Index> tokens{corpus.tokens()[0]};
+    std::vector<burtorch::TokenId> tokens{corpus.tokens()[0]};
     generate(owned.model, owned.parameters, tokens, options.sampleLength, {options.temperature, options.topK},
-             rng, [](burtorch::Index) { return false; });
+             rng, [](burtorch::NodeIndex) { return false; });
     std::string text;
-    for (const burtorch::Index token : std::span(tokens).subspan(1)) text += shownToken(tokenizer(), token);
+    for (const burtorch::TokenId token : std::span(tokens).subspan(1))
+      text += printableToken(tokenizer(), token);
     return text;
   }
 };
@@ -80,11 +81,11 @@ struct MlpJob {
   std::string sampleText(OwnedModel<Model>& owned, const TrainOptions& options, burtorch::Rng rng) const {
     std::string text;
     for (std::size_t length = 0; length < options.sampleLength;) {
-      std::vector<burtorch::Index> tokens;
+      std::vector<burtorch::TokenId> tokens;
       generate(owned.model, owned.parameters, tokens, 40, {options.temperature, options.topK}, rng,
-               [](burtorch::Index token) { return token == 0; });
+               [](burtorch::TokenId token) { return token == 0; });
       text += text.empty() ? "" : "  ";
-      for (const burtorch::Index token : tokens) text += shownToken(tokenizer(), token);
+      for (const burtorch::TokenId token : tokens) text += printableToken(tokenizer(), token);
       length += tokens.size() + 1;
     }
     return text;

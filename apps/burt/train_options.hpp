@@ -3,7 +3,7 @@
 #pragma once
 
 #include <algorithm>
-#include <burtorch/train/rules.hpp>
+#include <burtorch/train/methods.hpp>
 #include <burtorch/train/schedule.hpp>
 #include <string>
 #include <vector>
@@ -37,7 +37,7 @@ template <> struct Fields<TrainOptions> {
         text("schedule", &O::schedule, "NAME",
              "learning rate schedule: " + burtorch::optionNames<burtorch::AnySchedule>()),
         fixed(text("optimizer", &O::optimizer, "NAME",
-                   "optimizer: " + burtorch::optionNames<burtorch::AnyRule>())),
+                   "optimizer: " + burtorch::optionNames<burtorch::AnyMethod>())),
         number("weight-decay", &O::weightDecay, 0, 1000, "weight decay, except on biases and norms"),
         number("beta2", &O::beta2, 0, 0.999999, "decay of the squared gradients of adam and adamw"),
         number("momentum", &O::momentum, 0, 0.999999, "momentum of momentum and nesterov"),
@@ -54,7 +54,7 @@ template <> struct Fields<TrainOptions> {
         number("temperature", &O::temperature, 0, 100,
                "temperature of sample texts; 0: always the most likely token"),
         number("top-k", &O::topK, 0, 1'000'000, "sample from the K most likely tokens; 0: from all"),
-        toggle("tensorboard", &O::isForTensorBoard, "also write the curves for TensorBoard"));
+        toggle("tensorboard", &O::isForTensorBoard, false, true, "also write the curves for TensorBoard"));
   }
 };
 
@@ -71,14 +71,14 @@ struct Place {
   }
 };
 
-inline burtorch::AnyRule ruleOf(const TrainOptions& options) {
+inline burtorch::AnyMethod methodOf(const TrainOptions& options) {
   std::vector<burtorch::Setting> settings{{"learningRate", options.learningRate},
                                           {"weightDecay", options.weightDecay}};
   if (options.optimizer == "adam" || options.optimizer == "adamw")
     settings.push_back({"beta2", options.beta2});
   if (options.optimizer == "momentum" || options.optimizer == "nesterov")
     settings.push_back({"momentum", options.momentum});
-  return burtorch::ruleNamed(options.optimizer, settings);
+  return burtorch::methodFromName(options.optimizer, settings);
 }
 inline burtorch::Schedule scheduleOf(const TrainOptions& options) {
   std::vector<burtorch::Setting> settings{{"learningRate", options.learningRate}};
@@ -90,7 +90,7 @@ inline burtorch::Schedule scheduleOf(const TrainOptions& options) {
   } else if (options.schedule == burtorch::StepDecay::name) {
     settings.push_back({"every", real(std::max<std::uint64_t>(1, options.steps / 3))});
   }
-  return burtorch::scheduleNamed(options.schedule, settings);
+  return burtorch::scheduleFromName(options.schedule, settings);
 }
 
 }  // namespace burt

@@ -56,7 +56,7 @@ template <int samples> struct TileGradient {
         for (int j = 0; j < 8; ++j) C::template put<width>(w.x, vector, k * 8 + j, r[j]);
       }
   }
-  void embedSlope(const int* tokens) {
+  void embedVjp(const int* tokens) {
     toRows<C>(w.rows, w.dx);
     for (int vector = 0; vector < C::vectors; ++vector)
       for (int j = 0; j < 8; ++j) {
@@ -90,30 +90,30 @@ template <int samples> struct TileGradient {
     normToRows<C>(w.rows, a.scaled2, b.gain2, b.shift2);
     weightGradient<C, hidden>(d.expand, w.dHidden, w.rows, isFirst);
     multiply<C, hidden, width, Rows::inputs>(w.dNormed, w.dHidden, b.expand);
-    normSlope<C>(w.dx, w.dNormed, a.scaled2, a.inverse2, b.gain2, lanes.gain2, lanes.shift2, isFirst);
+    normVjp<C>(w.dx, w.dNormed, a.scaled2, a.inverse2, b.gain2, lanes.gain2, lanes.shift2, isFirst);
 
     toRows<C>(w.rows, w.dx);
     addRows<C>(d.projectionBias, w.rows, isFirst);
     weightGradient<C, width>(d.projection, a.heads, w.rows, isFirst);
     multiply<C, width, width, Rows::outputs>(w.dHeads, w.dx, b.projection);
-    Attention<C>::slope(a.qkv, a.shares, a.heads, w.dHeads, w.dQkv, w.dScores);
+    Attention<C>::vjp(a.qkv, a.shares, a.heads, w.dHeads, w.dQkv, w.dScores);
     normToRows<C>(w.rows, a.scaled1, b.gain1, b.shift1);
     weightGradient<C, 3 * width>(d.qkv, w.dQkv, w.rows, isFirst);
     multiply<C, 3 * width, width, Rows::inputs>(w.dNormed, w.dQkv, b.qkv);
-    normSlope<C>(w.dx, w.dNormed, a.scaled1, a.inverse1, b.gain1, lanes.gain1, lanes.shift1, isFirst);
+    normVjp<C>(w.dx, w.dNormed, a.scaled1, a.inverse1, b.gain1, lanes.gain1, lanes.shift1, isFirst);
   }
 
   double tile(const int* tokens, const int* targets, float scale, bool isFirst) {
     embed(tokens);
     for (int l = 0; l < layers; ++l) forward(p.blocks[l], w.blocks[l]);
     linear<C, width, vocabulary, Rows::outputs>(w.logits, w.x, p.head, p.headBias);
-    const double loss = CrossEntropy<C>::slope(w.logits, w.headBias, targets, scale, isFirst);
+    const double loss = CrossEntropy<C>::vjp(w.logits, w.headBias, targets, scale, isFirst);
     toRows<C>(w.rows, w.x);
     weightGradient<C, vocabulary>(g.head, w.logits, w.rows, isFirst);
     multiply<C, vocabulary, width, Rows::inputs>(w.dx, w.logits, p.head);
     for (int l = layers - 1; l >= 0; --l)
       backward(p.blocks[l], w.blocks[l], g.blocks[l], w.lanes[l], isFirst);
-    embedSlope(tokens);
+    embedVjp(tokens);
     return loss;
   }
 

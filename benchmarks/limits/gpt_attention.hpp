@@ -119,8 +119,8 @@ template <class C> struct AttentionBySample {
       }
     (allPositions);
   }
-  [[gnu::noinline]] static void slope(const float* qkv, const float* shares, const float* out,
-                                      const float* dOut, float* dQkv, float* dScores) {
+  [[gnu::noinline]] static void vjp(const float* qkv, const float* shares, const float* out,
+                                    const float* dOut, float* dQkv, float* dScores) {
     for (int head = 0; head < heads; ++head) [&]<int... t>(std::integer_sequence<int, t...>) {
         (queryGradient<t>(qkv, shares, out, dOut, dQkv, dScores, head), ...);
         (keyValueGradient<t>(qkv, shares, dOut, dQkv, dScores, head), ...);
@@ -218,8 +218,8 @@ template <class C> struct AttentionByPosition {
     for (int sample = 0; sample < C::vectors; ++sample)
       for (int head = 0; head < heads; ++head) forward(qkv, shares, out, sample, head);
   }
-  [[gnu::noinline]] static void slope(const float* qkv, const float* shares, const float* out,
-                                      const float* dOut, float* dQkv, float* /*dScores*/) {
+  [[gnu::noinline]] static void vjp(const float* qkv, const float* shares, const float* out,
+                                    const float* dOut, float* dQkv, float* /*dScores*/) {
     for (int sample = 0; sample < C::vectors; ++sample)
       for (int head = 0; head < heads; ++head) backward(qkv, shares, out, dOut, dQkv, sample, head);
   }

@@ -36,8 +36,8 @@ template <class C> struct CrossEntropy {
   }
 
   /// The logits become `scale` (softmax - 1 at the target), and dBias (+)= them. Answers the sum of the losses.
-  [[gnu::noinline]] static double slope(float* logits, float* dBias, const int* targets, float scale,
-                                        bool isFirst) {
+  [[gnu::noinline]] static double vjp(float* logits, float* dBias, const int* targets, float scale,
+                                      bool isFirst) {
     // One logarithm for all: the product of at most 64 sums, each at most 65 in size, fits into a double.
     double loss = 0, product = 1;
     for (int vector = 0; vector < C::vectors; ++vector) {

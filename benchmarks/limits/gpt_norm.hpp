@@ -65,9 +65,8 @@ template <class C>
 
 /// dx += (dy gain - mean(dy gain) - scaled mean(dy gain scaled)) / deviation; dGain (+)= dy scaled, dShift (+)= dy.
 template <class C>
-[[gnu::noinline]] void normSlope(float* dx, const float* dy, const float* scaled,
-                                 const float* inverseDeviation, const float* gain, float* dGain,
-                                 float* dShift, bool isFirst) {
+[[gnu::noinline]] void normVjp(float* dx, const float* dy, const float* scaled, const float* inverseDeviation,
+                               const float* gain, float* dGain, float* dShift, bool isFirst) {
   constexpr int nv = C::vectorsPerGroup, chains = FeatureSums<C>::chains, stride = C::stride;
   for (int group = 0; group < C::groups; ++group) {
     const float *ss = scaled + group * width * stride, *dys = dy + group * width * stride;

@@ -94,7 +94,7 @@ struct OneSample {
   }
 
   /// Through the output layer and tanh: dh = W2^T d (1 - h^2).
-  [[gnu::always_inline]] void outputSlope() {
+  [[gnu::always_inline]] void outputVjp() {
     const V8 one = splat(1.f);
     for (int j = 0; j < units; j += 16) {
       const V8 h0 = load(w.h + j), h1 = load(w.h + j + 8);
@@ -117,7 +117,7 @@ struct OneSample {
       store(g.hiddenBias + j + 8, d1);
     }
   }
-  [[gnu::always_inline]] void outputSlopeOf4() {
+  [[gnu::always_inline]] void outputVjpOf4() {
     const __m128 h = _mm_loadu_ps(w.h);
     __m128 dh = _mm_setzero_ps();
     for (int v = 0; v < vocabulary; ++v) {
@@ -131,7 +131,7 @@ struct OneSample {
   }
 
   /// dW1 = dh x and dx = W1^T dh in one pass, four units at a time, the last ones first.
-  [[gnu::always_inline]] void hiddenSlope() {
+  [[gnu::always_inline]] void hiddenVjp() {
     for (int j = units - 4; j >= 0; j -= 4) {
       const float* rows = p.hidden + static_cast<std::ptrdiff_t>(j) * inputs;
       float* dRows = g.hidden + static_cast<std::ptrdiff_t>(j) * inputs;
@@ -162,10 +162,10 @@ struct OneSample {
     outputLayer();
     const double loss = crossEntropy(*targets);
     if (units >= 8)
-      outputSlope();
+      outputVjp();
     else
-      outputSlopeOf4();
-    hiddenSlope();
+      outputVjpOf4();
+    hiddenVjp();
     std::memset(g.table, 0, vocabulary * embedding * sizeof(float));
     for (int place = 0; place < context; ++place)
       addEmbedding(g.table + tokens[place] * embedding, w.dx + place * embedding);

@@ -131,7 +131,7 @@ struct SharedBatch {
 
   /// Common places of four units: the total gradient times one embedding. Neighbouring places often have the same token,
   /// whose gradient then stays in registers.
-  [[gnu::always_inline]] void commonSlope(int unit) {
+  [[gnu::always_inline]] void commonVjp(int unit) {
     const float* weights = p.hidden + static_cast<std::ptrdiff_t>(unit) * inputs;
     float* dWeights = g.hidden + static_cast<std::ptrdiff_t>(unit) * inputs;
     V8 d[4];
@@ -158,7 +158,7 @@ struct SharedBatch {
   }
 
   /// The embeddings of `count` pairs of a place get what four units send them.
-  template <int count> [[gnu::always_inline]] void embeddingSlope(int pair, const float* weights, int j) {
+  template <int count> [[gnu::always_inline]] void embeddingVjp(int pair, const float* weights, int j) {
     float* dx[count];
     V8 d[count][4];
     for (int i = 0; i < count; ++i) {
@@ -194,7 +194,7 @@ struct SharedBatch {
     for (int r = 0; r < 4; ++r)
       for (int k = 0; k < vectors; ++k) store(dWeights + r * inputs + m + k * 8, a[r][k]);
   }
-  [[gnu::always_inline]] void varyingSlope(int j, int unit) {
+  [[gnu::always_inline]] void varyingVjp(int j, int unit) {
     const float* weights = p.hidden + static_cast<std::ptrdiff_t>(unit) * inputs;
     float* dWeights = g.hidden + static_cast<std::ptrdiff_t>(unit) * inputs;
     // Four units have 256 lines of weights; those of the next four are fetched a few at a time.
@@ -210,9 +210,9 @@ struct SharedBatch {
           _mm_prefetch(weights - 4 * inputs + fetched * 16, _MM_HINT_T1);
           __builtin_prefetch(dWeights - 4 * inputs + fetched * 16, 1, 2);
         }
-        embeddingSlope<2>(pair, here, j);
+        embeddingVjp<2>(pair, here, j);
       }
-      if (pair < end) embeddingSlope<1>(pair, here, j);
+      if (pair < end) embeddingVjp<1>(pair, here, j);
       weightTile<3>(dHere, first, end, 0, j);
       weightTile<3>(dHere, first, end, 24, j);
       weightTile<2>(dHere, first, end, 48, j);
@@ -241,8 +241,8 @@ struct SharedBatch {
       output.backward(first, padded);
       scatter(padded);
       for (int j = block - 4; j >= 0; j -= 4) {
-        commonSlope(first + j);
-        varyingSlope(j, first + j);
+        commonVjp(first + j);
+        varyingVjp(j, first + j);
       }
     }
     return loss;

@@ -13,5 +13,5 @@ int main() {
   std::printf("%.0f\n", static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec));
   std::fflush(stdout);
   std::getchar();  // until the harness has looked at the memory
-  return a.gradCopy() == -35 && b.gradCopy() == 1050 ? 0 : 1;
+  return a.grad() == -35 && b.grad() == 1050 ? 0 : 1;
 }

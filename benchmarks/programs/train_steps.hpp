@@ -20,7 +20,7 @@ std::size_t activationsOf(const Model& model, burtorch::ParameterStore<float>& p
   burtorch::Tape<float> tape(parameters);
   const burtorch::CurrentTape here(tape);
   const std::size_t columns = model.columnsFor(tile);
-  const std::vector<burtorch::Index> tokens(model.tokenCount(columns)), targets(columns);
+  const std::vector<burtorch::TokenId> tokens(model.tokenCount(columns)), targets(columns);
   model.loss(tokens, targets);
   return tape.used().scalars;
 }

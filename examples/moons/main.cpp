@@ -204,7 +204,7 @@ int main(int count, char** arguments) {
     if (const auto folder = std::filesystem::path(options.svg).parent_path(); folder == "runs")
       std::filesystem::create_directories(folder);
     const std::string svg = picture(w, samples);
-    burtorch::AtomicFile file(options.svg, {.isDurable = false});
+    burtorch::AtomicFile file(options.svg, {.durable = false});
     file.write(std::as_bytes(std::span(svg)));
     file.commit();
     std::printf("\nThe same as a picture: %s\n", options.svg.c_str());

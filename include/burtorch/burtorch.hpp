@@ -2,16 +2,20 @@
 #pragma once
 
 #include "core/backward.hpp"
-#include "core/describe.hpp"
 #include "core/dual.hpp"
-#include "core/grad.hpp"
-#include "core/gradcheck.hpp"
 #include "core/gradient_only.hpp"
 #include "core/reduce.hpp"
 #include "core/value.hpp"
+#include "functional/grad.hpp"
+#include "functional/gradcheck.hpp"
+#include "functional/hvp.hpp"
 #include "graph/compile.hpp"
 #include "graph/record.hpp"
 #include "simd/pack.hpp"
+#include "viz/describe.hpp"
 
-/// Version of the library.
-#define BURTORCH_VERSION "0.1.0"
+// The version, also for #if; CMake reads it here.
+#define BURTORCH_VERSION_MAJOR 0
+#define BURTORCH_VERSION_MINOR 2
+#define BURTORCH_VERSION_PATCH 0
+#define BURTORCH_VERSION "0.2.0"

@@ -33,7 +33,7 @@ TEST(Rng, IsSplitMix64) {
 TEST(Rng, RunsInConstantExpressions) {
   static_assert([] {
     Rng rng(0);
-    rng.skip(1);
+    rng.discard(1);
     return rng.next() == 0x6e789e6aa1b965f4u && rng.below(6) < 6 && rng.uniform<double>() < 1;
   }());
 }
@@ -41,7 +41,7 @@ TEST(Rng, SkipIsRepeatedNext) {
   for (const std::uint64_t count : {0u, 1u, 2u, 1000u}) {
     Rng slow(99), fast(99);
     for (std::uint64_t i = 0; i < count; ++i) slow.next();
-    fast.skip(count);
+    fast.discard(count);
     EXPECT_EQ(fast.next(), slow.next()) << count;
   }
 }

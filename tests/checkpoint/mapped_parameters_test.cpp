@@ -21,7 +21,7 @@ TEST(MappedParameters, AreTheSavedNumbersAndLeaveTheFileAlone) {
   EXPECT_EQ(std::filesystem::file_size(scratch.path("f")), saved.size() * sizeof(float));
   const std::string before = contentOf(scratch.path("f"));
   MappedParameters<float> mapped(gpt.layout(), scratch.path("f"));
-  const std::vector<Index> tokens{1, 4, 2, 0, 6};
+  const std::vector<TokenId> tokens{1, 4, 2, 0, 6};
   const auto lossOf = [&](ParameterStore<float>& parameters) {
     Tape<float> tape(parameters);
     const CurrentTape here(tape);

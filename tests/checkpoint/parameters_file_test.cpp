@@ -60,7 +60,7 @@ TYPED_TEST(ParametersFile, AModelComesBackBitForBit) {
   const Scratch scratch;
   const Gpt<TypeParam> gpt(GptConfig{});
   ParameterStore<TypeParam> saved(gpt.layout(), 11), loaded(gpt.layout(), 12);
-  saveParameters(scratch.path("f"), saved, {}, {.isDurable = false});
+  saveParameters(scratch.path("f"), saved, {}, {.durable = false});
   loadParameters(SafetensorsFile(scratch.path("f")), loaded);
   const auto wanted = std::as_bytes(saved.values());
   const auto found = std::as_bytes(loaded.values());

@@ -18,9 +18,9 @@ namespace {
 
 struct Samples {
   std::size_t size() const { return 40; }
-  void read(std::size_t i, std::span<Index> tokens, std::span<Index> targets) const {
-    for (std::size_t k = 0; k < tokens.size(); ++k) tokens[k] = static_cast<Index>((3 * i + k * k) % 7);
-    targets[0] = static_cast<Index>(5 * i % 7);
+  void read(std::size_t i, std::span<TokenId> tokens, std::span<TokenId> targets) const {
+    for (std::size_t k = 0; k < tokens.size(); ++k) tokens[k] = static_cast<TokenId>((3 * i + k * k) % 7);
+    targets[0] = static_cast<TokenId>(5 * i % 7);
   }
 };
 template <class... Rules> std::vector<std::string> namesOf(const std::variant<Rules...>&) {
@@ -46,7 +46,7 @@ template <class T> struct Session {
         parameters(model.layout()),
         train(model, parameters, Samples{}, 4),
         validation(model, parameters, Samples{}, 4),
-        optimizer(ruleNamed(rule, std::vector<Setting>{{"weightDecay", 0.01}}), parameters.size()),
+        optimizer(methodFromName(rule, std::vector<Setting>{{"weightDecay", 0.01}}), parameters.size()),
         training(train, validation, optimizer,
                  Schedule{WarmupCosine{.learningRate = 0.02, .warmupSteps = 30, .totalSteps = 100}},
                  {.steps = steps, .batch = 5, .clipNorm = 1}, seed) {
@@ -55,7 +55,7 @@ template <class T> struct Session {
   }
 
   void run() {
-    EXPECT_EQ(training.run([](const TrainingStep&) { return true; }), TrainingEnd::finished);
+    EXPECT_EQ(training.run([](const TrainingStep&) { return true; }), StopReason::finished);
   }
   void save(const std::string& path) {
     saveTraining(path, parameters, optimizer, training.rng(), {{"of", "the caller"}});
@@ -66,7 +66,7 @@ template <class T> struct Session {
   /// All that the next step depends on, as bytes.
   std::map<std::string, std::string> state() {
     return {{"parameters", bytesOf(parameters.values())},
-            {"memory", bytesOf(optimizer.memory())},
+            {"state", bytesOf(optimizer.state())},
             {"step", std::to_string(optimizer.steps())},
             {"random", std::to_string(training.rng().state())}};
   }
@@ -77,7 +77,7 @@ using Numbers = testing::Types<float, double>;
 TYPED_TEST_SUITE(TrainingFile, Numbers);
 
 TYPED_TEST(TrainingFile, AHundredStepsAreFiftyAndFiftyAfterALoad) {
-  for (const std::string& rule : namesOf(AnyRule())) {
+  for (const std::string& rule : namesOf(AnyMethod())) {
     const Scratch scratch;
     Session<TypeParam> whole(rule, 1), first(rule, 1, 50), second(rule, 99);
     whole.run();
@@ -100,7 +100,7 @@ TYPED_TEST(TrainingFile, EveryPartOfTheStateMatters) {
     Session<TypeParam> second("adam", 99);
     second.load(scratch.path("f"));
     if (part == 0) second.parameters.values()[0] += TypeParam(0.5);
-    if (part == 1) second.optimizer.memory()[0] += TypeParam(0.5);
+    if (part == 1) second.optimizer.state()[0] += TypeParam(0.5);
     if (part == 2) second.optimizer.setSteps(49);
     if (part == 3) second.training.rng().next();
     second.run();
@@ -111,7 +111,7 @@ TYPED_TEST(TrainingFile, NumbersThatAreNotFiniteKeepTheirBits) {
   const Scratch scratch;
   Session<TypeParam> saved("adam", 1), loaded("adam", 2);
   saved.parameters.values()[3] = -std::numeric_limits<TypeParam>::quiet_NaN();
-  saved.optimizer.memory()[5] = std::numeric_limits<TypeParam>::denorm_min();
+  saved.optimizer.state()[5] = std::numeric_limits<TypeParam>::denorm_min();
   saved.save(scratch.path("f"));
   loaded.load(scratch.path("f"));
   EXPECT_EQ(loaded.state(), saved.state());
@@ -145,10 +145,10 @@ TEST(TrainingFiles, ARuleIsKnownByItsName) {
   Session<float> saved("adamw", 1, 3), other("adamw", 2);
   saved.run();
   saved.save(scratch.path("f"));
-  Optimizer<float, AdamW> alone(AdamW{}, saved.optimizer.parameters());
+  Optimizer<float, AdamW> alone(AdamW{}, saved.optimizer.parameterCount());
   loadTraining(SafetensorsFile(scratch.path("f")), other.parameters, alone, other.training.rng());
   EXPECT_EQ(alone.steps(), 3U);
-  EXPECT_EQ(bytesOf(alone.memory()), bytesOf(saved.optimizer.memory()));
+  EXPECT_EQ(bytesOf(alone.state()), bytesOf(saved.optimizer.state()));
 }
 
 TEST(TrainingFiles, GiveTheirParametersToAProgramThatOnlyUsesTheModel) {
@@ -169,7 +169,7 @@ std::string refusalOf(const std::string& path) {
   EXPECT_LT(sentence.size(), 255U);
   return sentence;
 }
-/// A file with the parameters of the session of refusalOf, with this memory and these texts.
+/// A file with the parameters of the session of refusalOf, with this optimiser state and these texts.
 std::string fileWith(const Scratch& scratch, std::span<const float> memory, const Metadata& metadata,
                      const std::string& more = "") {
   Session<float> session("adam", 1);
@@ -182,7 +182,7 @@ std::string fileWith(const Scratch& scratch, std::span<const float> memory, cons
 
 TEST(TrainingFilesThatDoNotFit, OfAnotherRule) {
   const Scratch scratch;
-  for (const char* rule : {"sgd", "momentum", "adamw"}) {  // adamw has as much memory
+  for (const char* rule : {"sgd", "momentum", "adamw"}) {  // adamw has as much state
     Session<float>(rule, 1).save(scratch.path("f"));
     EXPECT_TRUE(contains(refusalOf(scratch.path("f")), std::string("'") + rule + "', this one is 'adam'"));
   }
@@ -214,15 +214,15 @@ TEST(TrainingFilesThatDoNotFit, StateWithoutItsMemoryOrItsModel) {
   const Metadata state{{"training.optimizer", "adam"}, {"training.step", "1"}, {"training.random", "2"}};
   saveParameters(scratch.path("f"), session.parameters, state);
   EXPECT_TRUE(contains(refusalOf(scratch.path("f")), "has no tensor 'optimizer.memory'"));
-  const TensorView memory("optimizer.memory", {session.optimizer.memory().size()},
-                          std::span<const float>(session.optimizer.memory()));
+  const TensorView memory("optimizer.memory", {session.optimizer.state().size()},
+                          std::span<const float>(session.optimizer.state()));
   saveSafetensors(scratch.path("f"), {&memory, 1}, state);
   EXPECT_TRUE(contains(refusalOf(scratch.path("f")), "lacks the parameter"));
 }
 TEST(TrainingFilesThatDoNotFit, MemoryOfAnotherSizeOrATensorTooMany) {
   const Scratch scratch;
   Session<float> session("adam", 1);
-  const std::span<const float> memory = session.optimizer.memory();
+  const std::span<const float> memory = session.optimizer.state();
   const Metadata state{{"training.optimizer", "adam"}, {"training.step", "1"}, {"training.random", "2"}};
   EXPECT_TRUE(contains(refusalOf(fileWith(scratch, memory.subspan(1), state)), "numbers, expected"));
   EXPECT_TRUE(contains(refusalOf(fileWith(scratch, memory, state, "more")), "has the tensor 'more'"));
@@ -236,11 +236,11 @@ TEST(TrainingFilesThatDoNotFit, TextsThatAreMissingOrNoNumbers) {
   for (const auto& [key, ignored] : good) {
     Metadata state = good;
     state.erase(key);
-    EXPECT_TRUE(contains(refusalOf(fileWith(scratch, session.optimizer.memory(), state)), "has no '" + key));
+    EXPECT_TRUE(contains(refusalOf(fileWith(scratch, session.optimizer.state(), state)), "has no '" + key));
     if (key == "training.optimizer") continue;
     for (const char* text : {"", "-1", "1x", " 1", "1.5", "18446744073709551616"}) {
       state[key] = text;
-      EXPECT_TRUE(contains(refusalOf(fileWith(scratch, session.optimizer.memory(), state)),
+      EXPECT_TRUE(contains(refusalOf(fileWith(scratch, session.optimizer.state(), state)),
                            std::string("has '") + text + "' for its '" + key))
           << text;
     }
@@ -262,12 +262,12 @@ TEST(TrainingFilesThatDoNotFit, EveryPrefixAndFlippedBitLoadsOrChangesNothing) {
       changed[(i - whole.size()) / 8] = static_cast<char>(changed[(i - whole.size()) / 8] ^ (1 << (i % 8)));
     scratch.put("f", changed);
     std::ranges::fill(parameters.values(), 8.0F);
-    std::ranges::fill(optimizer.memory(), 9.0F);
+    std::ranges::fill(optimizer.state(), 9.0F);
     optimizer.setSteps(1000);
     Rng rng(1000);
     const std::string sentence =
         sentenceOf([&] { loadTraining(SafetensorsFile(scratch.path("f")), parameters, optimizer, rng); });
-    const bool isOld[] = {parameters.values()[2] == 8.0F, optimizer.memory()[0] == 9.0F,
+    const bool isOld[] = {parameters.values()[2] == 8.0F, optimizer.state()[0] == 9.0F,
                           optimizer.steps() == 1000, rng.state() == 1000};
     for (const bool is : isOld) ASSERT_EQ(is, !sentence.empty()) << i << ": " << sentence;
     ASSERT_TRUE(i >= whole.size() || !sentence.empty()) << "prefix of " << i;

@@ -87,7 +87,7 @@ TYPED_TEST(AllocationTest, NoneAfterWarmUpOnAGrowingTape) {
 
 TYPED_TEST(AllocationTest, NoneOnAFixedTapeAfterItWasMade) {
   using T = typename TypeParam::Scalar;
-  Tape<T, TypeParam::config> tape(Room{.scalars = 1000, .instructions = 1000, .words = 2000});
+  Tape<T, TypeParam::config> tape(TapeCapacity{.scalars = 1000, .instructions = 1000, .words = 2000});
   EXPECT_EQ(allocationsOf([&] {
               CurrentTape here(tape);
               runSample(tape, tape.leaves(10, T(0.3)));

@@ -51,7 +51,7 @@ TEST(Analysis, TheFirstUseIsTheFirstOnly) {
 }
 
 struct Seen {
-  Index first, count;
+  NodeIndex first, count;
   std::int32_t stride;
   friend bool operator==(const Seen&, const Seen&) = default;
 };
@@ -59,7 +59,7 @@ std::vector<Seen> operandsOf(const Tape<double>& tape, const Value<double>& node
   std::vector<Seen> seen;
   const Instruction code = tape.instruction(tape.find(node.sysGetRawNodeIndex()).instruction);
   forEachOperandRange(code, tape.infoOf(code.op()), tape.words(),
-                      [&](Index first, Index count, std::int32_t stride) {
+                      [&](NodeIndex first, NodeIndex count, std::int32_t stride) {
                         seen.push_back({first, count, stride});
                       });
   return seen;

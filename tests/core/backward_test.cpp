@@ -615,14 +615,14 @@ struct UserLog : UnaryOp {
     using std::log;
     return log(x);
   }
-  template <class T> static T slope(T g, T x, Unread) { return g / x; }
+  template <class T> static T vjp(T g, T x, Unread) { return g / x; }
 };
 
 struct UserQuotient : BinaryOp {
   static constexpr std::string_view name = "userQuotient";
   template <class T> static T value(T x, T y) { return x / y; }
-  template <class T> static T slopeX(T g, Unread, T y, Unread) { return g / y; }
-  template <class T> static T slopeY(T g, T x, T y, Unread) { return -g * (x / y / y); }
+  template <class T> static T vjpX(T g, Unread, T y, Unread) { return g / y; }
+  template <class T> static T vjpY(T g, T x, T y, Unread) { return -g * (x / y / y); }
 };
 
 struct UserPower : ConstantOp {
@@ -631,7 +631,7 @@ struct UserPower : ConstantOp {
     using std::pow;
     return pow(x, c);
   }
-  template <class T, class C> static T slope(T g, T x, C c, Unread) {
+  template <class T, class C> static T vjp(T g, T x, C c, Unread) {
     using std::pow;
     return g * (c * pow(x, c - C{1}));
   }
@@ -644,7 +644,7 @@ struct UserFirstRoot : VaryingOp {
     using std::sqrt;
     return sqrt(xs.base[ListWalker(xs.shape).next(1).first]);
   }
-  template <class T> static void slope(T g, const List<T>&, T y, const GradientList<T>& gs) {
+  template <class T> static void vjp(T g, const List<T>&, T y, const GradientList<T>& gs) {
     T& to = gs.base[ListWalker(gs.shape).next(1).first];
     to = to + g / (y + y);
   }

@@ -64,7 +64,7 @@ TEST(Data, WorksWithDualNumbersAndTheirTapes) {
   EXPECT_EQ(innerProductWithBias(w, x, Dual<double>(0.25)).value, 2.0);
   std::array<double, 2> product{};
   const std::array at{0.5, -0.25}, v{1.0, 0.0};
-  hessianVector<double>([&](auto u) { return sqr(innerProduct(u, x)); }, at, v, product);
+  hvp<double>([&](auto u) { return sqr(innerProduct(u, x)); }, at, v, product);
   EXPECT_EQ(product, (std::array{2 * 1.5 * 1.5, 2 * 1.5 * -4.0}));
 }
 

@@ -182,7 +182,7 @@ inline void checkFanOut(std::size_t count) {
     const std::size_t first = tape.size();
     for (std::size_t i = 0; i < count; ++i) x * 0.5;
     const V y = burtorch::reduceSum(
-        burtorch::Range<double>(tape.handleOf(static_cast<burtorch::Index>(first)), count));
+        burtorch::Range<double>(tape.handleOf(static_cast<burtorch::NodeIndex>(first)), count));
     sweepTwice(y, scratch);
     gradient = x.gradCopy();
     wrong = countWrong(tape.gradients().subspan(first, count), [](std::size_t) { return 1.0; });

@@ -337,8 +337,8 @@ TYPED_TEST(SpecialPoints, Division) {
     expectSame(got.value, c.value, "value");
     expectClass(got.dx, c.dx, "dx");
     expectClass(got.dy, c.dy, "dy");
-    expectSame(Div::slopeX(T{1}, x, y, z), c.dx, "dx");
-    expectSame(Div::slopeY(T{1}, x, y, z), c.dy, "dy");
+    expectSame(Div::vjpX(T{1}, x, y, z), c.dx, "dx");
+    expectSame(Div::vjpY(T{1}, x, y, z), c.dy, "dy");
   }
 }
 // x / y^2 by way of y * y would be 0 / 0 and 1 / inf here.

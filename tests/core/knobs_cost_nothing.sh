@@ -33,13 +33,13 @@ cat >"$folder/plain.cpp" <<'END'
 using T = burtorch::Tape<double>;
 using Options = burtorch::SweepOptions<double>;
 using burtorch::detail::GuidedSweep, burtorch::detail::Knobs, burtorch::defaultConfig;
-template <Knobs knobs> burtorch::SweepResult run(T& tape, burtorch::Index root, const Options& options) {
+template <Knobs knobs> burtorch::SweepResult run(T& tape, burtorch::NodeIndex root, const Options& options) {
   return GuidedSweep<double, defaultConfig, knobs>(tape, root, options).run();
 }
 #ifdef WITH_KNOBS
-template burtorch::SweepResult run<Knobs{false, false, true, false}>(T&, burtorch::Index, const Options&);
+template burtorch::SweepResult run<Knobs{false, false, true, false}>(T&, burtorch::NodeIndex, const Options&);
 #else
-template burtorch::SweepResult run<Knobs{true, false, false, false}>(T&, burtorch::Index, const Options&);
+template burtorch::SweepResult run<Knobs{true, false, false, false}>(T&, burtorch::NodeIndex, const Options&);
 #endif
 END
 assemble >"$folder/stop.s"

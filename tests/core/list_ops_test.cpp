@@ -288,7 +288,7 @@ void compare(Tape<T>& tape, const L& list, const Indices& xAt, const M& other, c
   std::vector<T> xs, ys;
   for (const std::size_t i : xAt) xs.push_back(tape.values()[i]);
   for (const std::size_t i : yAt) ys.push_back(tape.values()[i]);
-  const Value<T> bias(tape.handleOf(static_cast<burtorch::Index>(biasAt)));
+  const Value<T> bias(tape.handleOf(static_cast<burtorch::NodeIndex>(biasAt)));
   const std::vector<T> seeds = seedsFor<T>(Op::name, xs.size());
   const std::size_t target = xs.size() / 2;
 

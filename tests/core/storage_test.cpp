@@ -30,7 +30,7 @@ TEST(Counts, ThatWrapAreRefusedByAGrowingTape) {
   expectRefused(tape);
 }
 TEST(Counts, ThatWrapAreRefusedByAFixedTape) {
-  Tape<double> tape(Room{16, 16, 16});
+  Tape<double> tape(TapeCapacity{16, 16, 16});
   expectRefused(tape);
 }
 TEST(Counts, ThatWrapAreRefusedByABorrowedTape) {
@@ -45,7 +45,7 @@ TEST(Counts, ThatWrapAreRefusedByAnEmptyThreadTape) {
 TEST(BorrowedMemory, BeyondTheLimitIsUsedUpToTheLimit) {
   for (const std::uint64_t bytes :
        {std::uint64_t{5'000'000'000}, std::uint64_t{1} << 40, std::uint64_t{huge}}) {
-    const Room room = TapeArrays<float, defaultConfig>::evenRoom(static_cast<std::size_t>(bytes));
+    const TapeCapacity room = TapeArrays<float, defaultConfig>::evenRoom(static_cast<std::size_t>(bytes));
     EXPECT_LE(room.words, maxIndex);
     EXPECT_EQ(room.scalars, maxIndex / 2);
     EXPECT_LE(Tape<float>::requiredBytes(room), bytes);

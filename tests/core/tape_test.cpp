@@ -36,13 +36,13 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-void expectEqual(Room x, Room y) {
+void expectEqual(TapeCapacity x, TapeCapacity y) {
   EXPECT_EQ(x.scalars, y.scalars);
   EXPECT_EQ(x.instructions, y.instructions);
   EXPECT_EQ(x.words, y.words);
 }
 
-Room operator-(Room x, Room y) {
+TapeCapacity operator-(TapeCapacity x, TapeCapacity y) {
   return {x.scalars - y.scalars, x.instructions - y.instructions, x.words - y.words};
 }
 
@@ -55,7 +55,7 @@ template <class TapeT> struct Snapshot {
         used(tape.used()) {}
 
   std::vector<T> values, gradients;
-  Room used;
+  TapeCapacity used;
 };
 template <class TapeT> void expectUnchanged(const Snapshot<TapeT>& before, const TapeT& tape) {
   const Snapshot<TapeT> now(tape);
@@ -163,7 +163,7 @@ TYPED_TEST(TapeTest, ABlockOfLeavesIsOneInstruction) {
   TapeT tape;
   CurrentTape here(tape);
   tape.leaves(1000);
-  expectEqual(tape.used(), Room{.scalars = 1000, .instructions = 1, .words = 0});
+  expectEqual(tape.used(), TapeCapacity{.scalars = 1000, .instructions = 1, .words = 0});
 }
 
 TYPED_TEST(TapeTest, ALeafInABlockCostsItsValueAndGradient) {
@@ -172,16 +172,16 @@ TYPED_TEST(TapeTest, ALeafInABlockCostsItsValueAndGradient) {
   CurrentTape here(tape);
   tape.leaves(1000);
   const std::size_t oneInstruction = TapeT::requiredBytes({0, 1, 0});
-  const std::size_t checks = TypeParam::config.checks ? 1000 * sizeof(Index) : 0;
+  const std::size_t checks = TypeParam::config.checks ? 1000 * sizeof(Word) : 0;
   EXPECT_EQ(TapeT::requiredBytes(tape.used()) - oneInstruction, 1000 * 2 * sizeof(T) + checks);
 }
 
 /// Bytes that `record` costs besides one value and one gradient.
 template <class TapeT, class Record> std::size_t bytesBesides(TapeT& tape, Record record) {
   using T = typename Snapshot<TapeT>::T;
-  const Room before = tape.used();
+  const TapeCapacity before = tape.used();
   record();
-  const Room cost = tape.used() - before;
+  const TapeCapacity cost = tape.used() - before;
   EXPECT_EQ(cost.scalars, 1u);
   return TapeT::requiredBytes(cost) - TapeT::requiredBytes({}) - 2 * sizeof(T);
 }
@@ -191,7 +191,7 @@ TYPED_TEST(TapeTest, AScalarNodeCostsAtMost24Bytes) {
   TapeT tape;
   CurrentTape here(tape);
   const RangeT x = tape.leaves(100, T(0.3)), y = tape.leaves(100, T(0.6));
-  const std::size_t checks = TypeParam::config.checks ? sizeof(Index) : 0;
+  const std::size_t checks = TypeParam::config.checks ? sizeof(Word) : 0;
   const std::size_t constant = sizeof(T);
   EXPECT_EQ(bytesBesides(tape, [] { ValueT{T(0.5)}; }), 8 + checks) << "leaf";
   EXPECT_EQ(bytesBesides(tape, [&] { tanh(x[0]); }), 8 + checks) << "unary";
@@ -244,9 +244,9 @@ TYPED_TEST(TapeTest, AllKindsOfStorageGiveTheSameBits) {
     CurrentTape here(growing);
     recordAll(growing);
   }
-  TapeT fixed(Room{.scalars = 500, .instructions = 500, .words = 500});
+  TapeT fixed(TapeCapacity{.scalars = 500, .instructions = 500, .words = 500});
   std::vector<std::byte> memory(1 << 16), evenly(1 << 16);
-  TapeT borrowed(memory, Room{.scalars = 500, .instructions = 500, .words = 500});
+  TapeT borrowed(memory, TapeCapacity{.scalars = 500, .instructions = 500, .words = 500});
   TapeT shared{std::span<std::byte>(evenly)};
   for (TapeT* tape : {&fixed, &borrowed, &shared}) {
     CurrentTape here(*tape);
@@ -270,7 +270,7 @@ TYPED_TEST(TapeTest, WhatATapeUsedIsRoomEnoughForTheSameAgain) {
 
 TYPED_TEST(TapeTest, AListOfARangeAsksForNoMoreRoomThanItUses) {
   BURTORCH_TYPES;
-  TapeT tape(Room{.scalars = 202, .instructions = 4, .words = 3});
+  TapeT tape(TapeCapacity{.scalars = 202, .instructions = 4, .words = 3});
   CurrentTape here(tape);
   const RangeT x = tape.leaves(100, T(0.3)), y = tape.leaves(100, T(0.6));
   EXPECT_EQ(sentenceOf([&] { reduceSum(x); }), "");
@@ -280,7 +280,7 @@ TYPED_TEST(TapeTest, AListOfARangeAsksForNoMoreRoomThanItUses) {
 
 TYPED_TEST(TapeTest, RequiredBytesAreEnoughWhereverTheBufferStarts) {
   BURTORCH_TYPES;
-  const Room room{.scalars = 5, .instructions = 5, .words = 3};
+  const TapeCapacity room{.scalars = 5, .instructions = 5, .words = 3};
   const std::size_t bytes = TapeT::requiredBytes(room);
   for (std::size_t offset = 0; offset < 16; ++offset) {
     alignas(16) std::array<std::byte, 1024> memory;
@@ -293,7 +293,7 @@ TYPED_TEST(TapeTest, RequiredBytesAreEnoughWhereverTheBufferStarts) {
     const ValueT d = sizeof(T) == 8 ? c * 3.0 : tanh(c * 3.0);
     const ValueT e = sizeof(T) == 8 ? tanh(d) : d;
     backward(e);
-    expectEqual(tape.used(), Room{5, 5, sizeof(T) / 4});
+    expectEqual(tape.used(), TapeCapacity{5, 5, sizeof(T) / 4});
     EXPECT_NE(a.gradCopy(), T{0});
     for (std::size_t i = 0; i < offset; ++i) EXPECT_EQ(memory[i], std::byte{0xA5}) << "offset " << offset;
     for (std::size_t i = offset + bytes; i < memory.size(); ++i) ASSERT_EQ(memory[i], std::byte{0xA5});
@@ -302,7 +302,7 @@ TYPED_TEST(TapeTest, RequiredBytesAreEnoughWhereverTheBufferStarts) {
 
 TYPED_TEST(TapeTest, OneByteLessIsAnError) {
   BURTORCH_TYPES;
-  const Room room{.scalars = 7, .instructions = 5, .words = 3};
+  const TapeCapacity room{.scalars = 7, .instructions = 5, .words = 3};
   std::vector<std::byte> memory(TapeT::requiredBytes(room) - 1);
   const std::string sentence = sentenceOf([&] { TapeT(memory, room); });
   EXPECT_TRUE(contains(sentence, "a buffer of " + std::to_string(memory.size()) + " bytes is too small"))
@@ -313,9 +313,9 @@ TYPED_TEST(TapeTest, OneByteLessIsAnError) {
 TYPED_TEST(TapeTest, RoomBeyondAllMemoryIsAnErrorNotAWrap) {
   BURTORCH_TYPES;
   std::vector<std::byte> memory(4096);
-  const Room room{.scalars = std::size_t{1} << 62, .instructions = 4, .words = 4};
-  const Room code{.scalars = 4, .instructions = std::size_t{1} << 61, .words = 4};
-  for (const Room& tooMuch : {room, code}) {
+  const TapeCapacity room{.scalars = std::size_t{1} << 62, .instructions = 4, .words = 4};
+  const TapeCapacity code{.scalars = 4, .instructions = std::size_t{1} << 61, .words = 4};
+  for (const TapeCapacity& tooMuch : {room, code}) {
     EXPECT_NE(sentenceOf([&] { TapeT(memory, tooMuch); }), "");
     EXPECT_NE(sentenceOf([&] { TapeT tape(tooMuch); }), "");
   }
@@ -374,13 +374,13 @@ template <class TapeT> void expectFullTapeUnharmed(TapeT& tape) {
 
 TYPED_TEST(TapeTest, AFullFixedTapeIsAnErrorThatChangesNothing) {
   BURTORCH_TYPES;
-  TapeT tape(Room{.scalars = 12, .instructions = 100, .words = 100});
+  TapeT tape(TapeCapacity{.scalars = 12, .instructions = 100, .words = 100});
   expectFullTapeUnharmed(tape);
 }
 
 TYPED_TEST(TapeTest, AFullBorrowedTapeIsAnErrorThatChangesNothing) {
   BURTORCH_TYPES;
-  const Room room{.scalars = 12, .instructions = 100, .words = 100};
+  const TapeCapacity room{.scalars = 12, .instructions = 100, .words = 100};
   std::vector<std::byte> memory(TapeT::requiredBytes(room));
   TapeT tape(memory, room);
   expectFullTapeUnharmed(tape);
@@ -388,7 +388,7 @@ TYPED_TEST(TapeTest, AFullBorrowedTapeIsAnErrorThatChangesNothing) {
 
 TYPED_TEST(TapeTest, NoRoomForAnInstructionIsAnErrorThatChangesNothing) {
   BURTORCH_TYPES;
-  TapeT tape(Room{.scalars = 50, .instructions = 2, .words = 50});
+  TapeT tape(TapeCapacity{.scalars = 50, .instructions = 2, .words = 50});
   CurrentTape here(tape);
   const RangeT x = tape.leaves(4, T(0.3));
   const ValueT y = tanh(x[0]);
@@ -401,7 +401,7 @@ TYPED_TEST(TapeTest, NoRoomForAnInstructionIsAnErrorThatChangesNothing) {
 
 TYPED_TEST(TapeTest, NoRoomForWordsIsAnErrorThatChangesNothing) {
   BURTORCH_TYPES;
-  TapeT tape(Room{.scalars = 50, .instructions = 50, .words = 0});
+  TapeT tape(TapeCapacity{.scalars = 50, .instructions = 50, .words = 0});
   CurrentTape here(tape);
   const RangeT x = tape.leaves(4, T(0.3));
   const Snapshot<TapeT> before(tape);
@@ -415,7 +415,7 @@ TYPED_TEST(TapeTest, NoRoomForWordsIsAnErrorThatChangesNothing) {
 TYPED_TEST(TapeTest, ANamedLeafWhoseNameDoesNotFitIsNotRecorded) {
   BURTORCH_TYPES;
   if constexpr (TypeParam::config.names) {
-    TapeT tape(Room{.scalars = 50, .instructions = 50, .words = 4});
+    TapeT tape(TapeCapacity{.scalars = 50, .instructions = 50, .words = 4});
     CurrentTape here(tape);
     const Snapshot<TapeT> before(tape);
     EXPECT_TRUE(contains(sentenceOf([] { ValueT(T(1.5), "a long name"); }), "the tape is full"));
@@ -463,7 +463,7 @@ TYPED_TEST(TapeTest, MoreScalarsThanIndicesAreAnErrorThatChangesNothing) {
 template <std::size_t number> struct Scaled : ConstantOp {
   static constexpr std::string_view name = "scaled";
   template <class T, class C> static T value(T x, C c) { return x * c + static_cast<C>(number); }
-  template <class T, class C> static T slope(T g, Unread, C c, Unread) { return g * c; }
+  template <class T, class C> static T vjp(T g, Unread, C c, Unread) { return g * c; }
 };
 
 TYPED_TEST(TapeTest, MoreUserOperatorsThanATapeKnowsAreAnErrorThatChangesNothing) {
@@ -475,7 +475,7 @@ TYPED_TEST(TapeTest, MoreUserOperatorsThanATapeKnowsAreAnErrorThatChangesNothing
   (std::make_index_sequence<maxUserOps>{});
   const Snapshot<TapeT> before(tape);
   const std::string sentence = sentenceOf([&] { applyConstant<Scaled<maxUserOps>>(x, 2.0); });
-  EXPECT_EQ(sentence, "more than 64 different operators of the user's own on one tape");
+  EXPECT_EQ(sentence, "more than 64 different user-defined operators on a tape");
   expectUnchanged(before, tape);
 }
 

@@ -23,14 +23,14 @@ struct Gaussian : burtorch::UnaryOp {
     using std::exp;
     return exp(-(x * x));
   }
-  template <class T> static T slope(T g, T x, T y) { return g * (T{-2} * x * y); }
+  template <class T> static T vjp(T g, T x, T y) { return g * (T{-2} * x * y); }
 };
 
 /// c x^2 / (1 + c x^2)
 struct Saturated : burtorch::ConstantOp {
   static constexpr std::string_view name = "saturated";
   template <class T, class C> static T value(T x, C c) { return x * x * c / (x * x * c + T{1}); }
-  template <class T, class C> static T slope(T g, T x, C c, Unread) {
+  template <class T, class C> static T vjp(T g, T x, C c, Unread) {
     const T d = x * x * c + T{1};
     return g * (x * (c + c) / (d * d));
   }
@@ -44,7 +44,7 @@ struct RootMeanSquare : burtorch::VaryingOp {
     return sqrt(burtorch::ops::MeanSquaresVarying::value(xs));
   }
   template <class T>
-  static void slope(T g, const burtorch::List<T>& xs, T y, const burtorch::GradientList<T>& gs) {
+  static void vjp(T g, const burtorch::List<T>& xs, T y, const burtorch::GradientList<T>& gs) {
     const T scale = g / (y * burtorch::ops::countOf<T>(xs.size()));
     burtorch::kernels::accumulate(gs, xs, [scale](auto& to, const auto& x) { to = to + scale * x; });
   }
@@ -54,9 +54,9 @@ struct RootMeanSquare : burtorch::VaryingOp {
 struct MultiplyAdd : burtorch::TernaryOp {
   static constexpr std::string_view name = "multiplyAdd";
   template <class T> static constexpr T value(T x, T y, T z) { return x * y + z; }
-  template <class T> static constexpr T slopeX(T g, Unread, T y, Unread, Unread) { return g * y; }
-  template <class T> static constexpr T slopeY(T g, T x, Unread, Unread, Unread) { return g * x; }
-  template <class T> static constexpr T slopeZ(T g, Unread, Unread, Unread, Unread) { return g; }
+  template <class T> static constexpr T vjpX(T g, Unread, T y, Unread, Unread) { return g * y; }
+  template <class T> static constexpr T vjpY(T g, T x, Unread, Unread, Unread) { return g * x; }
+  template <class T> static constexpr T vjpZ(T g, Unread, Unread, Unread, Unread) { return g; }
 };
 
 /// The Euclidean norm: finite at 0, where its slope is 0 / 0.
@@ -67,7 +67,7 @@ struct Norm : burtorch::VaryingOp {
     return sqrt(burtorch::ops::SumOfSquaresVarying::value(xs));
   }
   template <class T>
-  static void slope(T g, const burtorch::List<T>& xs, T y, const burtorch::GradientList<T>& gs) {
+  static void vjp(T g, const burtorch::List<T>& xs, T y, const burtorch::GradientList<T>& gs) {
     burtorch::kernels::accumulate(gs, xs, [scale = g / y](auto& to, const auto& x) { to = to + scale * x; });
   }
 };
@@ -76,7 +76,7 @@ struct Norm : burtorch::VaryingOp {
 template <int n> struct Times : burtorch::UnaryOp {
   static constexpr std::string_view name = "times";
   template <class T> static T value(T x) { return T{n} * x; }
-  template <class T> static T slope(T g, Unread, Unread) { return T{n} * g; }
+  template <class T> static T vjp(T g, Unread, Unread) { return T{n} * g; }
 };
 
 }  // namespace mine
@@ -263,7 +263,7 @@ TEST(UserOps, PassGradcheck) {
 }
 
 struct WrongGaussian : mine::Gaussian {
-  template <class T> static T slope(T g, T x, T y) { return g * (T{-1.999} * x * y); }
+  template <class T> static T vjp(T g, T x, T y) { return g * (T{-1.999} * x * y); }
 };
 TEST(UserOps, AWrongSlopeFailsGradcheck) {
   const auto f = [](auto x) { return burtorch::apply<WrongGaussian>(x[0]); };
@@ -273,8 +273,7 @@ TEST(UserOps, AWrongSlopeFailsGradcheck) {
 TEST(UserOps, HaveHessianVectorProducts) {
   const std::array x{0.7, -0.4, 1.9}, v{1.0, -2.0, 0.5};
   std::array<double, 3> product{};
-  burtorch::hessianVector(mixture, std::span<const double>(x), std::span<const double>(v),
-                          std::span<double>(product));
+  burtorch::hvp(mixture, std::span<const double>(x), std::span<const double>(v), std::span<double>(product));
   // The difference of gradients along v.
   const auto gradientAt = [&](double h) {
     Tape<double> tape;

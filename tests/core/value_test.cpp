@@ -282,7 +282,7 @@ TYPED_TEST(ValueTest, AsStringOfALongListIsShort) {
 struct Twice : UnaryOp {
   static constexpr std::string_view name = "twice";
   template <class T> static T value(T x) { return x + x; }
-  template <class T> static T slope(T g, Unread, Unread) { return g + g; }
+  template <class T> static T vjp(T g, Unread, Unread) { return g + g; }
 };
 
 TYPED_TEST(ValueTest, AsStringOfAUserOperatorUsesItsName) {
@@ -302,7 +302,7 @@ class CheckedValue : public testing::Test {
   /// Every way to use a handle reports it with this sentence and changes nothing.
   void expectReported(const V& bad, const std::string& expected) {
     const V good = 0.5;
-    const Room before = tape.used();
+    const TapeCapacity before = tape.used();
     const auto uses = {
         sentenceOf([&] { bad.dataCopy(); }),
         sentenceOf([&] { bad.gradCopy(); }),

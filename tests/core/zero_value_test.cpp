@@ -22,9 +22,9 @@ template <bool hasChecks> struct Checks {
 struct MultiplyAdd : TernaryOp {
   static constexpr std::string_view name = "multiplyAdd";
   template <class T> static constexpr T value(T x, T y, T z) { return x * y + z; }
-  template <class T> static constexpr T slopeX(T g, Unread, T y, Unread, Unread) { return g * y; }
-  template <class T> static constexpr T slopeY(T g, T x, Unread, Unread, Unread) { return g * x; }
-  template <class T> static constexpr T slopeZ(T g, Unread, Unread, Unread, Unread) { return g; }
+  template <class T> static constexpr T vjpX(T g, Unread, T y, Unread, Unread) { return g * y; }
+  template <class T> static constexpr T vjpY(T g, T x, Unread, Unread, Unread) { return g * x; }
+  template <class T> static constexpr T vjpZ(T g, Unread, Unread, Unread, Unread) { return g; }
 };
 
 template <class S> class ZeroValue : public testing::Test {
@@ -112,7 +112,7 @@ TYPED_TEST(ZeroValue, IsAnOperandOfOperatorsOfThree) {
   EXPECT_EQ(y.dataCopy(), 2.25);
   backward(y);
   EXPECT_EQ(a.gradCopy(), 3.0);
-  Tape<double, TypeParam::config> full(Room{3, 3, 2});
+  Tape<double, TypeParam::config> full(TapeCapacity{3, 3, 2});
   CurrentTape inner(full);
   EXPECT_NE(sentenceOf([&] { apply<MultiplyAdd>(z, z, z); }), "");
   EXPECT_EQ(full.size(), 0u);
@@ -141,7 +141,7 @@ TYPED_TEST(ZeroValue, WorksInComplexNumbers) {
 
 TYPED_TEST(ZeroValue, MissingRoomLeavesNoZeroBehind) {
   using V = typename TestFixture::ValueT;
-  Tape<double, TypeParam::config> small(Room{3, 3, 3});
+  Tape<double, TypeParam::config> small(TapeCapacity{3, 3, 3});
   CurrentTape there(small);
   const V a(1.5), z;
   EXPECT_NE(sentenceOf([&] { z + z; }), "");

@@ -21,8 +21,8 @@ using namespace std::string_view_literals;
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
-std::vector<Token> listOf(TokenView view) {
-  std::vector<Token> list(view.size());
+std::vector<TokenId> listOf(TokenView view) {
+  std::vector<TokenId> list(view.size());
   view.copyTo(list);
   return list;
 }
@@ -53,7 +53,7 @@ const std::vector<std::string_view> notUtf8 = {
 
 TEST(Tokenizer, TokensAreInTheOrderOfTheCodePoints) {
   const Tokenizer tokenizer("hello, World\n");
-  EXPECT_EQ(tokenizer.decode(std::vector<Token>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}), "\n ,Wdehlor");
+  EXPECT_EQ(tokenizer.decode(std::vector<TokenId>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}), "\n ,Wdehlor");
   EXPECT_EQ(tokenizer.size(), 10u);
 }
 
@@ -70,8 +70,8 @@ TEST(Tokenizer, CodePointsOfAllLengthsAreOneTokenEach) {
   const Tokenizer tokenizer(text);
   EXPECT_EQ(tokenizer.unit(), TokenUnit::codePoint);
   EXPECT_EQ(tokenizer.size(), 4u);
-  EXPECT_EQ(listOf(tokenizer.encode(text)), (std::vector<Token>{0, 1, 2, 3}));
-  EXPECT_EQ(tokenizer.decode(Token{3}), "\U0001F600");
+  EXPECT_EQ(listOf(tokenizer.encode(text)), (std::vector<TokenId>{0, 1, 2, 3}));
+  EXPECT_EQ(tokenizer.decode(TokenId{3}), "\U0001F600");
 }
 
 TEST(Tokenizer, BytesAreTokensIfAskedFor) {
@@ -79,16 +79,16 @@ TEST(Tokenizer, BytesAreTokensIfAskedFor) {
   const Tokenizer tokenizer(text, {.unit = TokenUnit::byte});
   EXPECT_EQ(tokenizer.unit(), TokenUnit::byte);
   EXPECT_EQ(tokenizer.size(), 3u);
-  EXPECT_EQ(listOf(tokenizer.encode(text)), (std::vector<Token>{0, 2, 1}));
+  EXPECT_EQ(listOf(tokenizer.encode(text)), (std::vector<TokenId>{0, 2, 1}));
   EXPECT_FALSE(tokenizer.invalidAt().has_value()) << "it was asked for, not fallen back to";
 }
 
 TEST(Tokenizer, FindKnowsWhichCharactersThereAre) {
   const Tokenizer tokenizer("bd\u00E9\u20AC");
-  EXPECT_EQ(tokenizer.find(U'b'), Token{0});
-  EXPECT_EQ(tokenizer.find(U'd'), Token{1});
-  EXPECT_EQ(tokenizer.find(0xE9), Token{2});
-  EXPECT_EQ(tokenizer.find(0x20AC), Token{3});
+  EXPECT_EQ(tokenizer.find(U'b'), TokenId{0});
+  EXPECT_EQ(tokenizer.find(U'd'), TokenId{1});
+  EXPECT_EQ(tokenizer.find(0xE9), TokenId{2});
+  EXPECT_EQ(tokenizer.find(0x20AC), TokenId{3});
   for (const char32_t absent :
        {U'a', U'c', U'e', char32_t{0}, char32_t{0x20AB}, char32_t{0x20AD}, codePointEnd})
     EXPECT_FALSE(tokenizer.find(absent).has_value()) << static_cast<unsigned>(absent);
@@ -109,14 +109,14 @@ TEST(Tokenizer, ATextOfOneCharacterIsAnErrorThatNamesIt) {
 TEST(Tokenizer, TheEndMarkIsTokenZeroAndTheRestStaysSorted) {
   const Tokenizer tokenizer("-z'a.\u20AC", {.endMark = '.'});
   EXPECT_TRUE(tokenizer.hasEndMark());
-  EXPECT_EQ(tokenizer.decode(std::vector<Token>{0, 1, 2, 3, 4, 5}), ".'-az\u20AC");
-  EXPECT_EQ(listOf(tokenizer.encode("z.'\u20AC")), (std::vector<Token>{4, 0, 1, 5}));
+  EXPECT_EQ(tokenizer.decode(std::vector<TokenId>{0, 1, 2, 3, 4, 5}), ".'-az\u20AC");
+  EXPECT_EQ(listOf(tokenizer.encode("z.'\u20AC")), (std::vector<TokenId>{4, 0, 1, 5}));
 }
 
 TEST(Tokenizer, TheEndMarkIsThereEvenIfTheTextLacksIt) {
   const Tokenizer tokenizer("aaa", {.endMark = '.'});
   EXPECT_EQ(tokenizer.size(), 2u);
-  EXPECT_EQ(tokenizer.decode(Token{0}), ".");
+  EXPECT_EQ(tokenizer.decode(TokenId{0}), ".");
 }
 
 TEST(Tokenizer, AnEndMarkThatIsNotAsciiIsAnError) {
@@ -183,9 +183,9 @@ TEST(Tokenizer, AnUnknownCharacterIsNamedWithItsPlace) {
 
 TEST(Tokenizer, ATokenOutsideTheVocabularyIsAnError) {
   const Tokenizer tokenizer("abc");
-  const std::string sentence = sentenceOf([&] { tokenizer.decode(std::vector<Token>{0, 3}); });
+  const std::string sentence = sentenceOf([&] { tokenizer.decode(std::vector<TokenId>{0, 3}); });
   EXPECT_TRUE(contains(sentence, "token 3 is outside the vocabulary of 3")) << sentence;
-  EXPECT_NE(sentenceOf([&] { tokenizer.decode(Token{UINT32_MAX}); }), "");
+  EXPECT_NE(sentenceOf([&] { tokenizer.decode(TokenId{UINT32_MAX}); }), "");
 }
 
 // ---- Texts that are not UTF-8 ----

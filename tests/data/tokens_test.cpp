@@ -11,8 +11,8 @@
 namespace burtorch {
 namespace {
 
-std::vector<Token> listOf(TokenView view) {
-  std::vector<Token> list(view.size());
+std::vector<TokenId> listOf(TokenView view) {
+  std::vector<TokenId> list(view.size());
   view.copyTo(list);
   return list;
 }
@@ -26,10 +26,10 @@ TEST(Tokens, TakeTheFewestBytesThatHoldTheVocabulary) {
 }
 
 TEST(Tokens, AnyWidthGivesBackWhatWasPushed) {
-  for (const Token vocabulary : {256u, 65536u, 0x10F7FFu}) {
+  for (const TokenId vocabulary : {256u, 65536u, 0x10F7FFu}) {
     Tokens tokens(vocabulary);
-    std::vector<Token> expected;
-    for (Token i = 0; i < 100; ++i) {
+    std::vector<TokenId> expected;
+    for (TokenId i = 0; i < 100; ++i) {
       expected.push_back(vocabulary - 1 - i * (vocabulary / 100));
       tokens.push(expected.back());
     }
@@ -41,15 +41,15 @@ TEST(Tokens, AnyWidthGivesBackWhatWasPushed) {
 TEST(Tokens, AViewOfAPartStartsAtItsFirstToken) {
   for (const std::size_t vocabulary : {200u, 2000u, 200000u}) {
     Tokens tokens(vocabulary);
-    for (Token i = 0; i < 10; ++i) tokens.push(100 + i);
-    EXPECT_EQ(listOf(tokens.view().subview(3, 4)), (std::vector<Token>{103, 104, 105, 106}));
-    EXPECT_EQ(listOf(tokens.view().subview(3, 4).subview(1, 2)), (std::vector<Token>{104, 105}));
+    for (TokenId i = 0; i < 10; ++i) tokens.push(100 + i);
+    EXPECT_EQ(listOf(tokens.view().subview(3, 4)), (std::vector<TokenId>{103, 104, 105, 106}));
+    EXPECT_EQ(listOf(tokens.view().subview(3, 4).subview(1, 2)), (std::vector<TokenId>{104, 105}));
     EXPECT_TRUE(tokens.view().subview(10, 0).empty());
   }
 }
 
 TEST(Tokens, AViewThatWouldReachBeyondTheEndIsAnError) {
-  const std::vector<Token> tokens{1, 2, 3};
+  const std::vector<TokenId> tokens{1, 2, 3};
   EXPECT_NE(sentenceOf([&] { TokenView(tokens).subview(1, 3); }), "");
   EXPECT_NE(sentenceOf([&] { TokenView(tokens).subview(4, 0); }), "");
   EXPECT_NE(sentenceOf([&] { TokenView(tokens).subview(1, SIZE_MAX); }), "");
@@ -57,15 +57,15 @@ TEST(Tokens, AViewThatWouldReachBeyondTheEndIsAnError) {
 }
 
 TEST(Tokens, CopyingAsksForExactlyAsManyPlaces) {
-  const std::vector<Token> tokens{1, 2, 3};
-  std::vector<Token> two(2);
+  const std::vector<TokenId> tokens{1, 2, 3};
+  std::vector<TokenId> two(2);
   EXPECT_EQ(sentenceOf([&] { TokenView(tokens).copyTo(two); }), "3 tokens cannot be copied to 2 places");
 }
 
 TEST(Tokens, AViewCanBeWalkedThrough) {
-  const std::vector<Token> tokens{4, 0, 70000};
-  std::vector<Token> seen;
-  for (const Token token : TokenView(tokens)) seen.push_back(token);
+  const std::vector<TokenId> tokens{4, 0, 70000};
+  std::vector<TokenId> seen;
+  for (const TokenId token : TokenView(tokens)) seen.push_back(token);
   EXPECT_EQ(seen, tokens);
 }
 

@@ -23,7 +23,7 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 std::string textOf(const WordList& list, const WordSample& sample) {
-  std::vector<Token> context(sample.size());
+  std::vector<TokenId> context(sample.size());
   sample.copyContextTo(context);
   return list.tokenizer().decode(context) + '|' + list.tokenizer().decode(sample.target());
 }
@@ -35,7 +35,7 @@ std::vector<std::string> textsOf(const WordList& list, const WordSamples& sample
 /// The words of a part, sorted.
 std::vector<std::string> wordsOf(const WordList& list, TokenView tokens) {
   std::vector<std::string> words(1);
-  for (const Token token : tokens) {
+  for (const TokenId token : tokens) {
     if (token == 0)
       words.emplace_back();
     else
@@ -79,9 +79,9 @@ TEST(WordSamples, NoContextReachesIntoTheWordBefore) {
 
 TEST(WordSamples, TokenZeroIsTheEndMarkAndLettersFollowInOrder) {
   const WordList list("zoe\nann-marie\n", {.validation = 0});
-  EXPECT_EQ(list.tokenizer().decode(Token{0}), ".");
-  EXPECT_EQ(list.tokenizer().decode(Token{1}), "-");
-  EXPECT_EQ(list.tokenizer().decode(Token{2}), "a");
+  EXPECT_EQ(list.tokenizer().decode(TokenId{0}), ".");
+  EXPECT_EQ(list.tokenizer().decode(TokenId{1}), "-");
+  EXPECT_EQ(list.tokenizer().decode(TokenId{2}), "a");
   EXPECT_EQ(list.tokenizer().toString(), "characters end 2E 2D 61 65 69 6D-6F 72 7A");
 }
 
@@ -91,7 +91,7 @@ TEST(WordSamples, ASampleOrContextThatCannotBeIsAnError) {
   const WordSamples samples = list.samples(Part::train, 3);
   EXPECT_EQ(samples.size(), 3u);
   EXPECT_NE(sentenceOf([&] { samples[3]; }), "");
-  std::vector<Token> two(2);
+  std::vector<TokenId> two(2);
   EXPECT_NE(sentenceOf([&] { samples[0].copyContextTo(two); }), "");
 }
 
@@ -130,7 +130,7 @@ TEST(WordList, AWordWithTheEndMarkIsAnErrorThatNamesTheLine) {
   EXPECT_TRUE(contains(sentence, "line 3")) << sentence;
   EXPECT_TRUE(contains(sentence, "'.' (U+002E)")) << sentence;
   const WordList list("ann\n\nj.r\n", {.endMark = '\n'});
-  EXPECT_EQ(list.tokenizer().decode(Token{0}), "\n");
+  EXPECT_EQ(list.tokenizer().decode(TokenId{0}), "\n");
   EXPECT_EQ(list.wordCount(), 2u);
 }
 

@@ -18,7 +18,7 @@ template <class F> void expectHessianLikeEager(F f, const Vector& x) {
   for (std::size_t row = 0; row < 3; ++row) {
     Vector unit{}, want;
     unit[row] = 1;
-    hessianVector<double>(ofSpan, x, unit, want);
+    hvp<double>(ofSpan, x, unit, want);
     EXPECT_EQ(hessian[row], want) << "row " << row << " at " << x[0] << ", " << x[1] << ", " << x[2];
   }
 }

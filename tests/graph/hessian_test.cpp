@@ -43,7 +43,7 @@ constexpr auto lists = [](const auto& x) {
 template <class F> Vector eagerProduct(F f, const Vector& x, const Vector& v) {
   const auto ofSpan = [f](auto y) { return f(std::array{y[0], y[1], y[2], y[3], y[4]}); };
   Vector product;
-  hessianVector<double>(ofSpan, x, v, product);
+  hvp<double>(ofSpan, x, v, product);
   return product;
 }
 /// Against the tape, to the bit; and symmetric within rounding.

@@ -33,7 +33,7 @@ template <class T> T opaque(T number) {
 }
 
 template <class... A> using ScalarOf = typename burtorch::graph::Arguments<A...>::T;
-template <class A> using ShapeOf = burtorch::graph::Shape<burtorch::graph::NormalOf<A>>;
+template <class A> using ShapeOf = burtorch::graph::ArgumentTree<burtorch::graph::NormalOf<A>>;
 
 /// The numbers of all arguments, in order.
 template <class... A> auto flatten(const A&... x) {

@@ -176,13 +176,13 @@ TEST(Recorded, PolesThatTheRootDoesNotDependOnStayOutside) {
 struct Square : UnaryOp {
   static constexpr std::string_view name = "square";
   template <class T> static T value(T x) { return x * x; }
-  template <class T> static T slope(T g, T x, Unread) { return g * (x + x); }
+  template <class T> static T vjp(T g, T x, Unread) { return g * (x + x); }
 };
 struct Total : VaryingOp {
   static constexpr std::string_view name = "total";
   template <class T> static T value(const List<T>& xs) { return ops::AddVarying::value(xs); }
-  template <class T> static void slope(T g, const List<T>& xs, Unread, const GradientList<T>& gs) {
-    ops::AddVarying::slope(g, xs, Unread{}, gs);
+  template <class T> static void vjp(T g, const List<T>& xs, Unread, const GradientList<T>& gs) {
+    ops::AddVarying::vjp(g, xs, Unread{}, gs);
   }
 };
 TEST(Recorded, OperatorsOfTheUsersOwn) {

@@ -72,7 +72,7 @@ TYPED_TEST(SecondOrder, TheHessianVectorProductIsThatOfATapeOfDualNumbers) {
   using T = TypeParam;
   const std::array<T, 3> x{T(0.6), T(-1.1), T(0.45)}, v{T(0.3), T(0.8), T(-1.7)};
   std::array<T, 3> expected{};
-  hessianVector<T>(curved, x, v, expected);
+  hvp<T>(curved, x, v, expected);
   const auto found = compile(curved).hvp(x, v);
   for (std::size_t i = 0; i < 3; ++i)
     EXPECT_NEAR(found[i], expected[i], 4 * std::numeric_limits<T>::epsilon() * std::abs(expected[i])) << i;

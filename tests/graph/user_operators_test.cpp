@@ -19,11 +19,11 @@ struct Bump : burtorch::UnaryOp {
 };
 struct BumpByX : Bump {
   static constexpr std::string_view name = "bumpByX";
-  template <class T> static constexpr T slope(T g, T x, Unread) { return g * (x * x * T{3} + T{1}); }
+  template <class T> static constexpr T vjp(T g, T x, Unread) { return g * (x * x * T{3} + T{1}); }
 };
 struct BumpByBoth : Bump {
   static constexpr std::string_view name = "bumpByBoth";
-  template <class T> static constexpr T slope(T g, T x, T y) { return g * (y / x * T{3} - T{2}); }
+  template <class T> static constexpr T vjp(T g, T x, T y) { return g * (y / x * T{3} - T{2}); }
 };
 /// exp, whose slope is its value.
 struct Grow : burtorch::UnaryOp {
@@ -32,19 +32,19 @@ struct Grow : burtorch::UnaryOp {
     using std::exp;
     return exp(x);
   }
-  template <class T> static T slope(T g, Unread, T y) { return g * y; }
+  template <class T> static T vjp(T g, Unread, T y) { return g * y; }
 };
 struct Double : burtorch::UnaryOp {
   static constexpr std::string_view name = "double";
   template <class T> static constexpr T value(T x) { return x + x; }
-  template <class T> static constexpr T slope(T g, Unread, Unread) { return g + g; }
+  template <class T> static constexpr T vjp(T g, Unread, Unread) { return g + g; }
 };
 
 /// x^2, with a rule that leaves the type of each parameter open: none of them is Unread, so all are looked at.
 struct Loose : burtorch::UnaryOp {
   static constexpr std::string_view name = "loose";
   template <class T> static constexpr T value(T x) { return x * x; }
-  template <class G, class X, class Y> static constexpr G slope(G g, X x, Y y) { return g * (x + y / x); }
+  template <class G, class X, class Y> static constexpr G vjp(G g, X x, Y y) { return g * (x + y / x); }
 };
 /// The sign, with the slope of x itself: a straight-through estimator, whose slope no formula of the value gives.
 struct Sign : burtorch::UnaryOp {
@@ -53,7 +53,7 @@ struct Sign : burtorch::UnaryOp {
     using burtorch::select;
     return select(x < T{0}, T{-1}, T{1});
   }
-  template <class T> static constexpr T slope(T g, Unread, Unread) { return g; }
+  template <class T> static constexpr T vjp(T g, Unread, Unread) { return g; }
 };
 
 // Each slope of these, and of Hypotenuse, looks at something else.
@@ -61,28 +61,28 @@ struct Sign : burtorch::UnaryOp {
 struct Saddle : burtorch::BinaryOp {
   static constexpr std::string_view name = "saddle";
   template <class T> static constexpr T value(T x, T y) { return x * x - x * y; }
-  template <class T> static constexpr T slopeX(T g, T x, T y, Unread) { return g * (x + x - y); }
-  template <class T> static constexpr T slopeY(T g, T x, Unread, Unread) { return -(g * x); }
+  template <class T> static constexpr T vjpX(T g, T x, T y, Unread) { return g * (x + x - y); }
+  template <class T> static constexpr T vjpY(T g, T x, Unread, Unread) { return -(g * x); }
 };
 /// 2 x + 3 y
 struct Blend : burtorch::BinaryOp {
   static constexpr std::string_view name = "blend";
   template <class T> static constexpr T value(T x, T y) { return x * T{2} + y * T{3}; }
-  template <class T> static constexpr T slopeX(T g, Unread, Unread, Unread) { return g * T{2}; }
-  template <class T> static constexpr T slopeY(T g, Unread, Unread, Unread) { return g * T{3}; }
+  template <class T> static constexpr T vjpX(T g, Unread, Unread, Unread) { return g * T{2}; }
+  template <class T> static constexpr T vjpY(T g, Unread, Unread, Unread) { return g * T{3}; }
 };
 
 /// c x^2
 struct Parabola : burtorch::ConstantOp {
   static constexpr std::string_view name = "parabola";
   template <class T, class C> static constexpr T value(T x, C c) { return x * x * c; }
-  template <class T, class C> static constexpr T slope(T g, T x, C c, Unread) { return g * (x + x) * c; }
+  template <class T, class C> static constexpr T vjp(T g, T x, C c, Unread) { return g * (x + x) * c; }
 };
 /// c / x
 struct Under : burtorch::ConstantOp {
   static constexpr std::string_view name = "under";
   template <class T, class C> static constexpr T value(T x, C c) { return c / x; }
-  template <class T, class C> static constexpr T slope(T g, Unread, C c, T y) { return -(g * y * y) / c; }
+  template <class T, class C> static constexpr T vjp(T g, Unread, C c, T y) { return -(g * y * y) / c; }
 };
 
 struct RootMeanSquare : burtorch::VaryingOp {
@@ -92,7 +92,7 @@ struct RootMeanSquare : burtorch::VaryingOp {
     return sqrt(burtorch::ops::MeanSquaresVarying::value(xs));
   }
   template <class T>
-  static void slope(T g, const burtorch::List<T>& xs, T y, const burtorch::GradientList<T>& gs) {
+  static void vjp(T g, const burtorch::List<T>& xs, T y, const burtorch::GradientList<T>& gs) {
     const T scale = g / (y * burtorch::ops::countOf<T>(xs.size()));
     burtorch::kernels::accumulate(gs, xs, [scale](auto& to, const auto& x) { to = to + scale * x; });
   }
@@ -207,7 +207,7 @@ TEST(GraphUserOperators, HaveHessians) {
   const std::array x{0.7, -0.4, 1.9}, v{1.0, -2.0, 0.5};
   std::array<double, 3> want{};
   const auto ofSpan = [](auto y) { return mixture(y[0], y[1], y[2]); };
-  burtorch::hessianVector<double>(ofSpan, x, v, want);
+  burtorch::hvp<double>(ofSpan, x, v, want);
   const auto got = compile(mixture).hvp(x[0], x[1], x[2], v[0], v[1], v[2]);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(got[i], want[i]) << i;
 }
@@ -215,7 +215,7 @@ TEST(GraphUserOperators, HaveHessiansByTheirSlopes) {
   constexpr auto f = [](auto x) { return sqr(apply<mine::Sign>(x) * 1.5); };
   const std::array x{0.7}, v{1.0};
   std::array<double, 1> want{};
-  burtorch::hessianVector<double>([&](auto y) { return f(y[0]); }, x, v, want);
+  burtorch::hvp<double>([&](auto y) { return f(y[0]); }, x, v, want);
   EXPECT_EQ(want[0], 4.5);
   EXPECT_EQ(compile(f).hvp(0.7, 1.0), 4.5);
 }
@@ -245,8 +245,8 @@ struct Distance : burtorch::PairOp {
                                   xs, ys);
   }
   template <class T>
-  static void slope(T g, const burtorch::List<T>& xs, const burtorch::List<T>& ys,
-                    const burtorch::GradientList<T>& gx, const burtorch::GradientList<T>& gy) {
+  static void vjp(T g, const burtorch::List<T>& xs, const burtorch::List<T>& ys,
+                  const burtorch::GradientList<T>& gx, const burtorch::GradientList<T>& gy) {
     burtorch::ListWalker x(xs.shape), y(ys.shape), toX(gx.shape), toY(gy.shape);
     for (std::size_t i = 0; i < xs.size(); ++i) {
       const T slope = (g + g) * (xs.base[x.next(1).first] - ys.base[y.next(1).first]);
@@ -262,7 +262,7 @@ struct Squares : burtorch::BlockOp {
     burtorch::kernels::forEach(xs, [&](std::size_t i, const T& x) { y[i] = x * x; });
   }
   template <class T>
-  static void slope(const T* g, const burtorch::List<T>& xs, const T*, const burtorch::GradientList<T>& gs) {
+  static void vjp(const T* g, const burtorch::List<T>& xs, const T*, const burtorch::GradientList<T>& gs) {
     burtorch::kernels::accumulateEach(gs, xs, [&](std::size_t i, const T& x) { return g[i] * (x + x); });
   }
 };

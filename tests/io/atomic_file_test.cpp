@@ -39,7 +39,7 @@ TEST(AtomicFile, WritesANewFile) {
 }
 TEST(AtomicFile, ReplacesAnOldFile) {
   const Scratch scratch;
-  save(scratch.put("f", "an old and longer one"), "new", {.isDurable = false});
+  save(scratch.put("f", "an old and longer one"), "new", {.durable = false});
   EXPECT_EQ(contentOf(scratch.path("f")), "new");
   EXPECT_EQ(scratch.entries(), Names{"f"});
 }
@@ -197,7 +197,7 @@ TEST(AtomicFile, AKillLeavesTheOldOrTheNewFile) {
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-      for (std::size_t i = 0;; ++i) save(path, contents[i % 2], {.isDurable = kill % 2 == 0});
+      for (std::size_t i = 0;; ++i) save(path, contents[i % 2], {.durable = kill % 2 == 0});
     }
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 5'000));
     ::kill(child, SIGKILL);
@@ -226,7 +226,7 @@ TEST(AtomicFile, TwoWritersDoNotDisturbEachOther) {
   for (const std::string& content : contents)
     writers.emplace_back([&] {
       for (int i = 0; i < 300; ++i)
-        EXPECT_EQ(sentenceOf([&] { save(path, content, {.isDurable = false}); }), "");
+        EXPECT_EQ(sentenceOf([&] { save(path, content, {.durable = false}); }), "");
       --running;
     });
   std::size_t reads = 0;

@@ -75,7 +75,7 @@ TEST(Npy, NumbersBeginAtAMultipleOf64) {
   const Scratch scratch;
   Shape shape{1};
   for (int dimensions = 1; dimensions <= 64; ++dimensions, shape.push_back(1)) {
-    save(scratch.path("f"), shape, std::vector<float>{1.5F}, {.isDurable = false});
+    save(scratch.path("f"), shape, std::vector<float>{1.5F}, {.durable = false});
     EXPECT_EQ((contentOf(scratch.path("f")).size() - sizeof(float)) % 64, 0U) << dimensions;
     EXPECT_EQ(NpyFile(scratch.path("f")).shape(), shape);
   }

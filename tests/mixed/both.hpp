@@ -17,10 +17,10 @@ static bool allIsRight() {
   auto recorded = burtorch::record(Cubic{}, x);
   const double value = recorded.valueAndGrad(x, gradient);
   bool isRight = value == -1.125 && gradient[0] == -1.5 && gradient[1] == 2.25;
-  burtorch::hessianVector<double>(Cubic{}, x, v, product);
+  burtorch::hvp<double>(Cubic{}, x, v, product);
   isRight = isRight && product[0] == -1 && product[1] == 3;
   isRight = isRight && burtorch::gradcheck(Cubic{}, x).isOk;
-  const auto room = burtorch::roomOf<double>([] { burtorch::tanh(burtorch::Value(0.5)); });
+  const auto room = burtorch::capacityOf<double>([] { burtorch::tanh(burtorch::Value(0.5)); });
   return isRight && room.scalars == 2;
 }
 

@@ -32,7 +32,7 @@ template <class T> class Naive {
   explicit Naive(const Trained<T>& model) : gpt_(model.gpt), parameters_(model.parameters) {}
 
   /// [layer][head][query][key]
-  std::vector<std::vector<Rows>> weights(const std::vector<Index>& tokens) {
+  std::vector<std::vector<Rows>> weights(const std::vector<TokenId>& tokens) {
     const GptConfig& config = gpt_.config();
     Rows x;
     for (std::size_t t = 0; t < tokens.size(); ++t) {
@@ -101,7 +101,8 @@ template <class T> class Naive {
       add(x[t], linear(name + "attn.proj", mixed[t], width, true));
       Row hidden = linear(name + "mlp.fc1", norm(name + "ln2", x[t]), config.hiddenWidth(), true);
       for (double& v : hidden)
-        v = config.isGelu ? v / 2 * (1 + std::erf(v / std::sqrt(2.0))) : std::fmax(v, 0);
+        v = config.activation == Activation::gelu ? v / 2 * (1 + std::erf(v / std::sqrt(2.0)))
+                                                  : std::fmax(v, 0);
       add(x[t], linear(name + "mlp.fc2", hidden, width, true));
     }
     return weights;
@@ -114,18 +115,18 @@ template <class T> class Naive {
   const ParameterStore<T>& parameters_;
 };
 
-std::vector<Index> someTokens(std::size_t count, std::size_t vocabulary) {
-  std::vector<Index> tokens;
+std::vector<TokenId> someTokens(std::size_t count, std::size_t vocabulary) {
+  std::vector<TokenId> tokens;
   for (std::size_t i = 0; i < count; ++i)
-    tokens.push_back(static_cast<Index>((i * i + 3 * i + 1) % vocabulary));
+    tokens.push_back(static_cast<TokenId>((i * i + 3 * i + 1) % vocabulary));
   return tokens;
 }
 
 template <class T> void expectNaive(const GptConfig& config, std::size_t count, double tolerance) {
   Trained<T> model(config);
-  const std::vector<Index> tokens = someTokens(count, config.vocabulary);
+  const std::vector<TokenId> tokens = someTokens(count, config.vocabulary);
   const AttentionWeights<T> found =
-      attentionWeights(model.gpt, model.parameters, std::span<const Index>(tokens));
+      attentionWeights(model.gpt, model.parameters, std::span<const TokenId>(tokens));
   const auto wanted = Naive<T>(model).weights(tokens);
   ASSERT_EQ(found.positions(), count);
   for (std::size_t layer = 0; layer < config.layers; ++layer)
@@ -152,9 +153,9 @@ TEST(AttentionWeights, FollowTheOptionsOfTheModel) {
                        .layers = 2,
                        .heads = 2,
                        .hidden = 5,
-                       .hasFinalNorm = true,
+                       .finalNorm = true,
                        .hasAttentionBias = true,
-                       .isGelu = true},
+                       .activation = Activation::gelu},
                       6, 1e-13);
 }
 TEST(AttentionWeights, OfATextShorterThanTheContext) {
@@ -163,8 +164,8 @@ TEST(AttentionWeights, OfATextShorterThanTheContext) {
 
 TEST(AttentionWeights, SumToOneAndSeeNoLaterKey) {
   Trained<float> model({.vocabulary = 11, .context = 9, .width = 8, .layers = 2, .heads = 4});
-  const std::vector<Index> tokens = someTokens(9, 11);
-  const auto weights = attentionWeights(model.gpt, model.parameters, std::span<const Index>(tokens));
+  const std::vector<TokenId> tokens = someTokens(9, 11);
+  const auto weights = attentionWeights(model.gpt, model.parameters, std::span<const TokenId>(tokens));
   for (std::size_t layer = 0; layer < weights.layers(); ++layer)
     for (std::size_t head = 0; head < weights.heads(); ++head)
       for (std::size_t query = 0; query < 9; ++query) {
@@ -183,18 +184,19 @@ TEST(AttentionWeights, SumToOneAndSeeNoLaterKey) {
 }
 TEST(AttentionWeights, OfALongTextAreThoseOfItsEnd) {
   Trained<float> model({.vocabulary = 11, .context = 5, .width = 8, .layers = 1, .heads = 2});
-  const std::vector<Index> tokens = someTokens(12, 11);
-  const auto whole = attentionWeights(model.gpt, model.parameters, std::span<const Index>(tokens));
-  const auto end = attentionWeights(model.gpt, model.parameters, std::span<const Index>(tokens).last(5));
+  const std::vector<TokenId> tokens = someTokens(12, 11);
+  const auto whole = attentionWeights(model.gpt, model.parameters, std::span<const TokenId>(tokens));
+  const auto end = attentionWeights(model.gpt, model.parameters, std::span<const TokenId>(tokens).last(5));
   ASSERT_EQ(whole.positions(), 5u);
   for (std::size_t query = 0; query < 5; ++query)
     for (std::size_t key = 0; key < 5; ++key) EXPECT_EQ(whole(0, 1, query, key), end(0, 1, query, key));
 }
 TEST(AttentionWeights, WantATextAndKnowTheirSizes) {
   Trained<float> model({.vocabulary = 11, .context = 5, .width = 8, .layers = 1, .heads = 2});
-  EXPECT_NE(sentenceOf([&] { attentionWeights(model.gpt, model.parameters, std::span<const Index>()); }), "");
-  const std::vector<Index> tokens = someTokens(3, 11);
-  const auto weights = attentionWeights(model.gpt, model.parameters, std::span<const Index>(tokens));
+  EXPECT_NE(sentenceOf([&] { attentionWeights(model.gpt, model.parameters, std::span<const NodeIndex>()); }),
+            "");
+  const std::vector<TokenId> tokens = someTokens(3, 11);
+  const auto weights = attentionWeights(model.gpt, model.parameters, std::span<const TokenId>(tokens));
   EXPECT_NE(sentenceOf([&] { weights(0, 0, 3, 0); }), "");
   EXPECT_NE(sentenceOf([&] { weights(0, 2, 0, 0); }), "");
 }

@@ -12,9 +12,9 @@ namespace {
 
 const std::vector<double> logits{1.0, 3.0, 2.0, -1.0};
 
-std::map<Index, double> sharesOf(const SamplingOptions& options) {
+std::map<TokenId, double> sharesOf(const SamplingOptions& options) {
   constexpr int draws = 100000;
-  std::map<Index, double> shares;
+  std::map<TokenId, double> shares;
   Rng rng(9);
   for (int i = 0; i < draws; ++i)
     shares[drawToken(std::span<const double>(logits), options, rng)] += 1.0 / draws;
@@ -26,7 +26,7 @@ TEST(DrawToken, FollowsTheSoftmaxOfItsLogits) {
     auto shares = sharesOf({.temperature = temperature});
     double sum = 0;
     for (const double logit : logits) sum += std::exp(logit / temperature);
-    for (Index i = 0; i < 4; ++i)
+    for (TokenId i = 0; i < 4; ++i)
       EXPECT_NEAR(shares[i], std::exp(logits[i] / temperature) / sum, 0.006) << temperature;
   }
 }
@@ -46,34 +46,34 @@ TEST(Generate, AGptSeesTheLastTokensOnly) {
   ParameterStore<double> parameters(gpt.layout(), 3);
   Tape<double> tape(parameters);
   std::vector<double> shorter(5), longer(5), other(5);
-  const std::vector<Index> last{1, 4, 2}, more{3, 0, 1, 4, 2}, changed{1, 3, 2};
-  nextLogits(gpt, tape, std::span<const Index>(last), std::span(shorter));
-  nextLogits(gpt, tape, std::span<const Index>(more), std::span(longer));
-  nextLogits(gpt, tape, std::span<const Index>(changed), std::span(other));
+  const std::vector<TokenId> last{1, 4, 2}, more{3, 0, 1, 4, 2}, changed{1, 3, 2};
+  nextLogits(gpt, tape, std::span<const TokenId>(last), std::span(shorter));
+  nextLogits(gpt, tape, std::span<const TokenId>(more), std::span(longer));
+  nextLogits(gpt, tape, std::span<const TokenId>(changed), std::span(other));
   EXPECT_EQ(shorter, longer);
   EXPECT_NE(shorter, other);
-  EXPECT_THROW(nextLogits(gpt, tape, std::span<const Index>(), std::span(shorter)), Error);
+  EXPECT_THROW(nextLogits(gpt, tape, std::span<const TokenId>(), std::span(shorter)), Error);
 }
 TEST(Generate, AnMlpSeesTheEndMarkBeforeAWord) {
   const CharMlp<double> mlp({.vocabulary = 5, .context = 3, .embedding = 4, .hidden = 4});
   ParameterStore<double> parameters(mlp.layout(), 3);
   Tape<double> tape(parameters);
   std::vector<double> none(5), marks(5);
-  const std::vector<Index> zeros{0, 0, 0};
-  nextLogits(mlp, tape, std::span<const Index>(), std::span(none));
-  nextLogits(mlp, tape, std::span<const Index>(zeros), std::span(marks));
+  const std::vector<TokenId> zeros{0, 0, 0};
+  nextLogits(mlp, tape, std::span<const TokenId>(), std::span(none));
+  nextLogits(mlp, tape, std::span<const TokenId>(zeros), std::span(marks));
   EXPECT_EQ(none, marks);
 }
 TEST(Generate, StopsAtTheEndOrAfterEnough) {
   const CharMlp<double> mlp({.vocabulary = 5, .context = 3, .embedding = 4, .hidden = 4});
   ParameterStore<double> parameters(mlp.layout());
   Rng rng(3);
-  std::vector<Index> tokens{2};
-  generate(mlp, parameters, tokens, 7, {}, rng, [](Index) { return false; });
+  std::vector<TokenId> tokens{2};
+  generate(mlp, parameters, tokens, 7, {}, rng, [](TokenId) { return false; });
   EXPECT_EQ(tokens.size(), 8u);
-  generate(mlp, parameters, tokens, 7, {}, rng, [](Index) { return true; });
+  generate(mlp, parameters, tokens, 7, {}, rng, [](TokenId) { return true; });
   EXPECT_EQ(tokens.size(), 8u);
-  EXPECT_THROW(generate(mlp, parameters, tokens, 1, {.temperature = -1}, rng, [](Index) { return false; }),
+  EXPECT_THROW(generate(mlp, parameters, tokens, 1, {.temperature = -1}, rng, [](TokenId) { return false; }),
                Error);
 }
 

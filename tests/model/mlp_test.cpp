@@ -23,7 +23,7 @@ std::vector<Value<double>> byNeurons(const Mlp<double>& mlp, const std::vector<V
     const Parameter &w = blocks[2 * layer], &b = blocks[2 * layer + 1];
     const auto weights = nodes<double>(w), biases = nodes<double>(b);
     std::vector<Value<double>> y;
-    for (Index o = 0; o < w.rows; ++o) {
+    for (NodeIndex o = 0; o < w.rows; ++o) {
       const Value<double> sum = innerProductWithBias(weights.row(o), x, biases(o, 0));
       y.push_back(activate(layer == 0 ? mlp.config().hidden : mlp.config().output, sum));
     }
@@ -72,8 +72,8 @@ TEST(Neuron, IsItsActivationOfWeightsAndBias) {
   EXPECT_LE(std::abs(w[0]), 5.0 / 3.0 * std::sqrt(1.5));
 }
 TEST(Activation, HasNames) {
-  for (const Activation activation : all) EXPECT_EQ(activationNamed(nameOf(activation)), activation);
-  EXPECT_THROW(activationNamed("swish"), Error);
+  for (const Activation activation : all) EXPECT_EQ(activationFromName(nameOf(activation)), activation);
+  EXPECT_THROW(activationFromName("swish"), Error);
 }
 TEST(Mlp, RefusesImpossibleSizes) {
   EXPECT_THROW(Mlp<double>({.sizes = {3}}), Error);

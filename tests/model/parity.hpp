@@ -15,7 +15,7 @@
 
 namespace parity {
 
-using burtorch::Index;
+using burtorch::TokenId;
 constexpr std::size_t steps = 10;
 
 inline std::vector<double> reference(const std::string& name, std::size_t parameters) {
@@ -30,10 +30,10 @@ inline std::vector<double> reference(const std::string& name, std::size_t parame
 /// Samples that lie in memory.
 struct Samples {
   std::size_t count, tokensEach, targetsEach;
-  std::vector<Index> tokens, targets;
+  std::vector<TokenId> tokens, targets;
 
   std::size_t size() const { return count; }
-  void read(std::size_t i, std::span<Index> to, std::span<Index> wanted) const {
+  void read(std::size_t i, std::span<TokenId> to, std::span<TokenId> wanted) const {
     std::copy_n(tokens.begin() + static_cast<std::ptrdiff_t>(i * tokensEach), tokensEach, to.begin());
     std::copy_n(targets.begin() + static_cast<std::ptrdiff_t>(i * targetsEach), targetsEach, wanted.begin());
   }

@@ -26,7 +26,7 @@ Outcome run(const Gpt<float>& gpt, const ParameterStore<float>& parameters, std:
   Outcome outcome;
   for (int sample = 0; sample < 20; ++sample) {
     const SampleScope scope(tape);
-    std::vector<Index> tokens(gpt.columnsFor(2), noToken), targets(tokens.size(), noToken);
+    std::vector<TokenId> tokens(gpt.columnsFor(2), noToken), targets(tokens.size(), noToken);
     for (std::size_t slot = 0; slot < 2; ++slot)
       for (std::size_t i = 0; i < gpt.tokensPerSample(); ++i) {
         tokens[gpt.tokenAt(slot, i, tokens.size())] = rng.below(gpt.config().vocabulary);

@@ -11,13 +11,13 @@ namespace burtorch {
 namespace {
 
 TEST(Activation, NamesGoBothWays) {
-  for (const std::string_view name : activationNames) EXPECT_EQ(nameOf(activationNamed(name)), name);
+  for (const std::string_view name : activationNames) EXPECT_EQ(nameOf(activationFromName(name)), name);
   EXPECT_EQ(nameOf(Activation::gelu), "gelu");
-  EXPECT_EQ(activationNamed("tanh"), Activation::tanh);
+  EXPECT_EQ(activationFromName("tanh"), Activation::tanh);
 }
 
 TEST(Activation, RefusesAnUnknownName) {
-  EXPECT_EQ(sentenceOf([] { activationNamed("swish"); }),
+  EXPECT_EQ(sentenceOf([] { activationFromName("swish"); }),
             "there is no activation called \"swish\": choose from identity, sigmoid, relu, tanh, gelu");
 }
 

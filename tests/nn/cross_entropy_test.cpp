@@ -15,11 +15,11 @@ using Scalars = testing::Types<float, double, Dual<double>>;
 TYPED_TEST_SUITE(CrossEntropyTest, Scalars);
 
 /// Some columns have no target, the first has one.
-std::vector<Index> someTargets(std::size_t classes, std::size_t columns) {
+std::vector<TokenId> someTargets(std::size_t classes, std::size_t columns) {
   Rng rng(5);
-  std::vector<Index> targets(columns);
-  for (Index& target : targets) target = rng.below(4) == 0 ? noToken : rng.below(classes);
-  targets[0] = static_cast<Index>(classes - 1);
+  std::vector<TokenId> targets(columns);
+  for (TokenId& target : targets) target = rng.below(4) == 0 ? noToken : rng.below(classes);
+  targets[0] = static_cast<TokenId>(classes - 1);
   return targets;
 }
 
@@ -51,7 +51,7 @@ TEST(CrossEntropy, AColumnWithoutATargetGetsNoGradient) {
     LayerChecks<double> checks;
     const auto logits = checks.matrix(4, columns);
     checks.fill();
-    std::vector<Index> targets(columns, noToken);
+    std::vector<TokenId> targets(columns, noToken);
     targets[2] = 1;
     backward(meanCrossEntropy(logits, targets));
     for (std::size_t r = 0; r < 4; ++r)
@@ -68,7 +68,7 @@ TEST(CrossEntropy, LogitsOfAnySizeAreFine) {
     logits(1, c).setData(-5000.0f);
     logits(2, c).setData(4999.0f);
   }
-  const std::vector<Index> targets(8, 1);
+  const std::vector<TokenId> targets(8, 1);
   const auto loss = meanCrossEntropy(logits, targets);
   backward(loss);
   EXPECT_NEAR(loss.dataCopy(), 10000 + std::log1p(std::exp(-1.0)), 0.001);
@@ -84,7 +84,7 @@ TEST(CrossEntropy, HugeLogitsOfOneColumnAreFine) {
       CurrentTape here(tape);
       const auto logits = tape.leaves(classes, huge - std::abs(huge));
       logits[0].setData(huge);
-      const std::vector<Index> target{0};
+      const std::vector<TokenId> target{0};
       const auto loss = meanCrossEntropy(Matrix<float>(logits, classes, 1), target);
       EXPECT_EQ(loss.dataCopy(), 0.0f) << classes << " " << huge;
       backward(loss);
@@ -101,7 +101,7 @@ TEST(CrossEntropy, AnOffsetOfAllLogitsEatsNoDigits) {
       const auto x = checks.matrix(5, columns);
       for (std::size_t r = 0; r < 5; ++r)
         for (std::size_t c = 0; c < columns; ++c) x(r, c).setData(logits[r] + offset);
-      const auto loss = meanCrossEntropy(x, std::vector<Index>(columns, 1));
+      const auto loss = meanCrossEntropy(x, std::vector<NodeIndex>(columns, 1));
       EXPECT_NEAR(loss.dataCopy(), std::log(sum) + 1.0, 3e-7) << offset;
       backward(loss);
       double total = 0;
@@ -115,7 +115,7 @@ TEST(CrossEntropy, NegativeLogitsAreFine) {
   const auto logits = checks.matrix(2, 1);
   logits(0, 0).setData(-800);
   logits(1, 0).setData(-801);
-  EXPECT_NEAR(meanCrossEntropy(logits, std::array<Index, 1>{0}).dataCopy(), std::log1p(std::exp(-1.0)),
+  EXPECT_NEAR(meanCrossEntropy(logits, std::array<NodeIndex, 1>{0}).dataCopy(), std::log1p(std::exp(-1.0)),
               1e-12);
 }
 
@@ -130,7 +130,7 @@ TEST(CrossEntropy, GradientsAreSlopes) {
 TEST(CrossEntropy, RefusesAnotherNumberOfTargets) {
   LayerChecks<double> checks;
   const auto logits = checks.matrix(5, 8);
-  EXPECT_EQ(sentenceOf([&] { meanCrossEntropy(logits, std::vector<Index>(7, 0)); }),
+  EXPECT_EQ(sentenceOf([&] { meanCrossEntropy(logits, std::vector<NodeIndex>(7, 0)); }),
             "meanCrossEntropy: expected 8 targets, one for each column, got 7");
 }
 
@@ -138,7 +138,7 @@ TEST(CrossEntropy, RefusesATargetThatIsNoClass) {
   LayerChecks<double> checks;
   const auto logits = checks.matrix(5, 2);
   EXPECT_EQ(sentenceOf([&] {
-              meanCrossEntropy(logits, std::array<Index, 2>{4, 5});
+              meanCrossEntropy(logits, std::array<NodeIndex, 2>{4, 5});
             }),
             "meanCrossEntropy: target 5 is out of range for 5 classes");
 }

@@ -23,7 +23,7 @@ template <class Op, class T> void expectTwin() {
     const auto x = checks.matrix(rows, columns);
     checks.fill();
     for (T& number : x.values()) number = number * T{4};
-    checks.expectSame([&] { return twin::elementsOf(each<Op>(x)); }, [&] { return twin::each<Op>(x); },
+    checks.expectSame([&] { return twin::elementsOf(map<Op>(x)); }, [&] { return twin::map<Op>(x); },
                       std::string(Op::name) + " of " + std::to_string(rows * columns));
   }
 }
@@ -33,7 +33,7 @@ template <class Op, class T> void expectPairTwin(bool isSame) {
     const auto x = checks.matrix(rows, columns), other = checks.matrix(rows, columns);
     checks.fill();
     const auto y = isSame ? x : other;
-    checks.expectSame([&] { return twin::elementsOf(each<Op>(x, y)); }, [&] { return twin::each<Op>(x, y); },
+    checks.expectSame([&] { return twin::elementsOf(map<Op>(x, y)); }, [&] { return twin::map<Op>(x, y); },
                       std::string(Op::name) + " of " + std::to_string(rows * columns));
   }
 }
@@ -54,8 +54,8 @@ TEST(Elementwise, OverlappingRowsOfOneMatrixAreAddedEachTime) {
   const auto all = checks.matrix(5, 3);
   checks.fill();
   const auto upper = all.rowsFrom(0, 4), lower = all.rowsFrom(1, 4);
-  checks.expectSame([&] { return twin::elementsOf(each<ops::Mul>(upper, lower)); },
-                    [&] { return twin::each<ops::Mul>(upper, lower); }, "overlapping rows");
+  checks.expectSame([&] { return twin::elementsOf(map<ops::Mul>(upper, lower)); },
+                    [&] { return twin::map<ops::Mul>(upper, lower); }, "overlapping rows");
 }
 
 TEST(Elementwise, FunctionsAreTheOperatorsOfTheirNames) {
@@ -67,18 +67,18 @@ TEST(Elementwise, FunctionsAreTheOperatorsOfTheirNames) {
     EXPECT_EQ(y.columns(), 5u);
     for (std::size_t i = 0; i < 15; ++i) EXPECT_EQ(y.values()[i], z.values()[i]) << i;
   };
-  expectSameNumbers(relu(x), each<ops::Relu>(x));
-  expectSameNumbers(tanh(x), each<ops::Tanh>(x));
-  expectSameNumbers(sigmoid(x), each<ops::Sigmoid>(x));
-  expectSameNumbers(gelu(x), each<ops::Gelu>(x));
-  expectSameNumbers(x + x, each<ops::Add>(x, x));
+  expectSameNumbers(relu(x), map<ops::Relu>(x));
+  expectSameNumbers(tanh(x), map<ops::Tanh>(x));
+  expectSameNumbers(sigmoid(x), map<ops::Sigmoid>(x));
+  expectSameNumbers(gelu(x), map<ops::Gelu>(x));
+  expectSameNumbers(x + x, map<ops::Add>(x, x));
 }
 
 TEST(Elementwise, GradientsAreSlopes) {
   LayerChecks<double> checks;
   const auto x = checks.matrix(3, 5), y = checks.matrix(3, 5);
   checks.fill();
-  checks.expectSlopes([&] { return twin::elementsOf(each<ops::Mul>(gelu(x), sigmoid(y) + tanh(x))); });
+  checks.expectSlopes([&] { return twin::elementsOf(map<ops::Mul>(gelu(x), sigmoid(y) + tanh(x))); });
 }
 
 // relu's gate: what arrives at a closed one stays outside.
@@ -100,13 +100,13 @@ TEST(Elementwise, AnInfiniteGradientDoesNotPassAClosedGate) {
 struct Cube : UnaryOp {
   static constexpr std::string_view name = "cube";
   template <class T> static T value(T x) { return x * x * x; }
-  template <class T> static T slope(T g, T x, Unread) { return g * (T{3} * x * x); }
+  template <class T> static T vjp(T g, T x, Unread) { return g * (T{3} * x * x); }
 };
 struct WeightedSum : BinaryOp {
   static constexpr std::string_view name = "weightedSum";
   template <class T> static T value(T x, T y) { return x + T{3} * y; }
-  template <class T> static T slopeX(T g, Unread, Unread, Unread) { return g; }
-  template <class T> static T slopeY(T g, Unread, Unread, Unread) { return T{3} * g; }
+  template <class T> static T vjpX(T g, Unread, Unread, Unread) { return g; }
+  template <class T> static T vjpY(T g, Unread, Unread, Unread) { return T{3} * g; }
 };
 TEST(Elementwise, TakesOperatorsOfTheUsersOwn) {
   expectTwin<Cube, float>();
@@ -119,14 +119,14 @@ TEST(Elementwise, APoleReachedWithZeroGivesNan) {
   LayerChecks<double> checks;
   const auto x = checks.matrix(1, 3);
   for (double& number : x.values()) number = 0;
-  backward(each<ops::Sqrt>(x)(0, 1) * 0.0);
+  backward(map<ops::Sqrt>(x)(0, 1) * 0.0);
   EXPECT_TRUE(std::isnan(x(0, 1).gradCopy()));
 }
 TEST(Elementwise, ADeadPoleDoesNotDisturb) {
   LayerChecks<double> checks;
   const auto x = checks.matrix(1, 3);
   for (double& number : x.values()) number = 0;
-  each<ops::Sqrt>(x);
+  map<ops::Sqrt>(x);
   backward(x(0, 1) * 3.0);
   EXPECT_EQ(x(0, 1).gradCopy(), 3);
   EXPECT_EQ(x(0, 0).gradCopy(), 0);
@@ -136,7 +136,7 @@ TEST(Elementwise, RefusesDifferentShapes) {
   LayerChecks<double> checks;
   const auto x = checks.matrix(3, 4), y = checks.matrix(4, 3);
   EXPECT_EQ(sentenceOf([&] { x + y; }), "add: matrices of 3 x 4 and 4 x 3; expected the same shape");
-  EXPECT_EQ(sentenceOf([&] { each<ops::Mul>(x, y); }),
+  EXPECT_EQ(sentenceOf([&] { map<ops::Mul>(x, y); }),
             "mul: matrices of 3 x 4 and 4 x 3; expected the same shape");
 }
 

@@ -17,10 +17,10 @@ TYPED_TEST_SUITE(EmbeddingTest, Scalars);
 constexpr std::size_t vocabulary = 9;
 
 /// Every third has none, and most come more than once.
-std::vector<Index> someTokens(std::size_t count) {
+std::vector<TokenId> someTokens(std::size_t count) {
   Rng rng(3);
-  std::vector<Index> tokens(count);
-  for (Index& token : tokens) token = rng.below(3) == 0 ? noToken : rng.below(vocabulary);
+  std::vector<TokenId> tokens(count);
+  for (TokenId& token : tokens) token = rng.below(3) == 0 ? noToken : rng.below(vocabulary);
   return tokens;
 }
 
@@ -30,7 +30,7 @@ template <class T> void expectTwin(std::size_t width, std::size_t columns, std::
   const Embedding embedding(checks.layout, "table", vocabulary, width);
   checks.fill();
   const auto tokens = someTokens(columns * places);
-  const auto layer = [&] { return twin::elementsOf(embedding.template columns<T>(tokens, columns)); };
+  const auto layer = [&] { return twin::elementsOf(embedding.template lookup<T>(tokens, columns)); };
   const auto naive = [&] { return twin::embedding<T>(embedding.table, tokens, columns); };
   const std::string what = "width " + std::to_string(width) + ", columns " + std::to_string(columns) +
                            ", places " + std::to_string(places);
@@ -59,7 +59,7 @@ TEST(Embedding, ShapeIsWidthTimesPlacesByColumns) {
   LayerChecks<double> checks;
   const Embedding embedding(checks.layout, "table", vocabulary, 5);
   checks.fill();
-  const auto y = embedding.columns<double>(someTokens(24), 8);
+  const auto y = embedding.lookup<double>(someTokens(24), 8);
   EXPECT_EQ(y.rows(), 15u);
   EXPECT_EQ(y.columns(), 8u);
 }
@@ -70,7 +70,7 @@ TEST(Embedding, NoTokenGivesZerosWhateverTheTableHolds) {
     const Embedding embedding(checks.layout, "table", vocabulary, 5);
     checks.fill();
     for (double& x : checks.parameters().values()) x = std::numeric_limits<double>::infinity();
-    for (const double y : embedding.columns<double>(std::vector<Index>(columns, noToken), columns).values())
+    for (const double y : embedding.lookup<double>(std::vector<TokenId>(columns, noToken), columns).values())
       EXPECT_EQ(y, 0);
   }
 }
@@ -80,26 +80,26 @@ TEST(Embedding, GradientsAreSlopes) {
   const Embedding embedding(checks.layout, "table", vocabulary, 5);
   checks.fill();
   const auto tokens = someTokens(16);
-  checks.expectSlopes([&] { return twin::elementsOf(embedding.columns<double>(tokens, 8)); });
+  checks.expectSlopes([&] { return twin::elementsOf(embedding.lookup<double>(tokens, 8)); });
 }
 
 TEST(Embedding, RepeatsTheSameTokens) {
   LayerChecks<double> checks;
   const Embedding embedding(checks.layout, "table", vocabulary, 3);
   checks.fill();
-  const std::array<Index, 4> once{2, 5, noToken, 2};
-  std::vector<Index> thrice;
+  const std::array<TokenId, 4> once{2, 5, noToken, 2};
+  std::vector<NodeIndex> thrice;
   for (int i = 0; i < 3; ++i) thrice.insert(thrice.end(), once.begin(), once.end());
   checks.expectSame([&] { return twin::elementsOf(embedding.repeated<double>(once, 3)); },
-                    [&] { return twin::elementsOf(embedding.columns<double>(thrice, 12)); }, "repeated", 0);
+                    [&] { return twin::elementsOf(embedding.lookup<double>(thrice, 12)); }, "repeated", 0);
 }
 
 TEST(Embedding, KeepsItsOwnTokens) {
   LayerChecks<double> checks;
   const Embedding embedding(checks.layout, "table", vocabulary, 1);
   checks.fill();
-  std::vector<Index> tokens(8, 2);
-  const auto y = embedding.columns<double>(tokens, 8);
+  std::vector<TokenId> tokens(8, 2);
+  const auto y = embedding.lookup<double>(tokens, 8);
   tokens.assign(8, 5);
   backward(y(0, 3));
   EXPECT_EQ(checks.parameters().gradients(embedding.table)[2], 1);
@@ -116,20 +116,20 @@ TEST(Embedding, TableHasPyTorchsName) {
 TEST(Embedding, RefusesATokenThatIsNotInTheTable) {
   LayerChecks<double> checks;
   const Embedding embedding(checks.layout, "table", vocabulary, 2);
-  const std::array<Index, 2> tokens{1, 9};
-  EXPECT_EQ(sentenceOf([&] { embedding.columns<double>(tokens, 2); }),
+  const std::array<TokenId, 2> tokens{1, 9};
+  EXPECT_EQ(sentenceOf([&] { embedding.lookup<double>(tokens, 2); }),
             "embedding: token 9 is out of range for a table of 9 rows");
 }
 
 TEST(Embedding, RefusesTokensThatFillNoColumns) {
   LayerChecks<double> checks;
   const Embedding embedding(checks.layout, "table", vocabulary, 2);
-  const std::array<Index, 3> tokens{1, 2, 3};
-  EXPECT_EQ(sentenceOf([&] { embedding.columns<double>(tokens, 2); }),
+  const std::array<TokenId, 3> tokens{1, 2, 3};
+  EXPECT_EQ(sentenceOf([&] { embedding.lookup<double>(tokens, 2); }),
             "embedding: 3 tokens cannot be split into 2 columns");
-  EXPECT_EQ(sentenceOf([&] { embedding.columns<double>(tokens, 0); }),
+  EXPECT_EQ(sentenceOf([&] { embedding.lookup<double>(tokens, 0); }),
             "embedding: 3 tokens cannot be split into 0 columns");
-  EXPECT_EQ(sentenceOf([&] { embedding.columns<double>({}, 2); }),
+  EXPECT_EQ(sentenceOf([&] { embedding.lookup<double>({}, 2); }),
             "embedding: 0 tokens cannot be split into 2 columns");
 }
 

@@ -44,24 +44,24 @@ class FirstWriteTest : public testing::TestWithParam<std::size_t> {
   const LayerNorm norm{layout, "norm", 5};
   const Linear linear{layout, "linear", 5, 5};
   ParameterStore<double> parameters{layout};
-  const std::vector<Index> tokens =
-      std::vector<Index>(columns, 1);  // one row of the table; the others get zeros
+  const std::vector<TokenId> tokens =
+      std::vector<NodeIndex>(columns, 1);  // one row of the table; the others get zeros
 };
 
 TEST_P(FirstWriteTest, EveryLayerStores) {
-  const auto h = linear(table.columns<double>(tokens, columns));
+  const auto h = linear(table.lookup<double>(tokens, columns));
   const V root = reduceSumOfSquares((columns == 1 ? h : norm(h)).range());
   EXPECT_EQ(gradients(true, root), gradients(false, root));
 }
 TEST_P(FirstWriteTest, WhatWasStoredIsNotedAsWritten) {
   zeroGrad(parameters);
-  backward(reduceSumOfSquares(linear(table.columns<double>(tokens, columns)).range()));
+  backward(reduceSumOfSquares(linear(table.lookup<double>(tokens, columns)).range()));
   for (const Parameter& block : {table.table, linear.weight, linear.bias})
     EXPECT_FALSE(isUnwritten(block)) << layout.name(block);
   EXPECT_TRUE(isUnwritten(norm.gain));
 }
 TEST_P(FirstWriteTest, ABlockThatIsNotReachedIsZero) {
-  table.columns<double>(tokens, columns);
+  table.lookup<double>(tokens, columns);
   gradients(true, reduceSumOfSquares(linear(x).range()));
   for (const double g : parameters.gradients(table.table)) EXPECT_EQ(g, 0);
   for (const double g : parameters.gradients(norm.gain)) EXPECT_EQ(g, 0);
@@ -119,7 +119,7 @@ TEST(FirstWrite, TokenLinearStores) {
   ParameterStore<double> parameters(layout, 7);
   Tape<double> tape(parameters);
   CurrentTape here(tape);
-  const std::vector<Index> tokens{0, 1, 0, 1, 1, 0, 1, 1};
+  const std::vector<TokenId> tokens{0, 1, 0, 1, 1, 0, 1, 1};
   const V root = reduceSumOfSquares(tokenLinear<double>(table, linear, tokens, 8).range());
   for (double& g : parameters.gradients()) g = 0;
   backward(root);

@@ -1,8 +1,8 @@
 // Layers inside functions of numbers: gradcheck and second derivatives.
 #include <gtest/gtest.h>
 
-#include <burtorch/core/dual.hpp>
-#include <burtorch/core/gradcheck.hpp>
+#include <burtorch/functional/gradcheck.hpp>
+#include <burtorch/functional/hvp.hpp>
 #include <cmath>
 
 #include "reference/layer_network.hpp"
@@ -30,8 +30,8 @@ TEST(LayersAsAFunction, HaveHessianVectorProducts) {
   const std::vector<double> x = network.point();
   std::vector<double> v(x.size()), product(x.size()), gradient(x.size());
   for (std::size_t i = 0; i < v.size(); ++i) v[i] = 0.7 - x[(i * 3) % x.size()];
-  hessianVector([&](auto numbers) { return network(numbers); }, std::span<const double>(x),
-                std::span<const double>(v), std::span(product), std::span(gradient));
+  hvp([&](auto numbers) { return network(numbers); }, std::span<const double>(x), std::span<const double>(v),
+      std::span(product), std::span(gradient));
   const auto wanted = gradientAt(network, x);
   const double h = 6e-6;
   std::vector<double> above = x, below = x;

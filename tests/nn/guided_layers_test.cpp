@@ -15,12 +15,12 @@ namespace burtorch {
 namespace {
 
 struct Model {
-  Gpt<double> gpt{{.vocabulary = 7, .context = 5, .width = 6, .layers = 2, .heads = 2, .hasFinalNorm = true}};
+  Gpt<double> gpt{{.vocabulary = 7, .context = 5, .width = 6, .layers = 2, .heads = 2, .finalNorm = true}};
   ParameterStore<double> parameters{gpt.layout(), 3};
   Tape<double> tape{parameters};
   CurrentTape<double, defaultConfig> here{tape};
   SweepMemory memory;
-  std::vector<Index> tokens{1, 4, 2, 0, 6, 3, 3, 5, 1, 2}, targets{4, 2, 0, 6, 1, 3, 5, noToken, 2, 0};
+  std::vector<TokenId> tokens{1, 4, 2, 0, 6, 3, 3, 5, 1, 2}, targets{4, 2, 0, 6, 1, 3, 5, noToken, 2, 0};
   Value<double> loss = gpt.loss(tokens, targets);
 
   std::vector<double> gradients() { return {parameters.gradients().begin(), parameters.gradients().end()}; }
@@ -83,7 +83,7 @@ TEST(GuidedLayers, StoppedAnywhereTheGradientsAreAsTheyWere) {
 TEST(GuidedLayers, ReportEveryBlockOnceWhenItIsFinal) {
   Model m;
   const auto wanted = m.normal();
-  std::vector<Index> order;
+  std::vector<NodeIndex> order;
   std::vector<double> emitted(wanted.size(), -1);
   backward(m.loss, {.memory = &m.memory, .onFinal = [&](const FinalBlock<double>& block) {
                       order.push_back(block.id);
@@ -94,7 +94,7 @@ TEST(GuidedLayers, ReportEveryBlockOnceWhenItIsFinal) {
   ASSERT_EQ(order.size(), m.gpt.layout().blocks().size());
   EXPECT_EQ(m.gpt.layout().name(m.gpt.layout().blocks()[order.front()]).substr(0, 4), "head");
   std::ranges::sort(order);
-  for (Index id = 0; id < order.size(); ++id) EXPECT_EQ(order[id], id);
+  for (NodeIndex id = 0; id < order.size(); ++id) EXPECT_EQ(order[id], id);
 }
 TEST(GuidedLayers, ReportUnusedBlocksFirstAndOnlyWantedOnes) {
   ParameterLayout layout;
@@ -105,22 +105,22 @@ TEST(GuidedLayers, ReportUnusedBlocksFirstAndOnlyWantedOnes) {
   const CurrentTape here(tape);
   SweepMemory memory;
   const auto root = other(used(Matrix<double>(tape.leaves(3, 1.5), 3, 1)))(0, 0);
-  std::vector<Index> order;
+  std::vector<NodeIndex> order;
   const auto note = [&](const FinalBlock<double>& block) { order.push_back(block.id); };
   for (double& g : parameters.gradients()) g = 9;
   zeroGrad(parameters);
   backward(root, {.memory = &memory, .onFinal = note});
-  EXPECT_EQ(order, (std::vector<Index>{0, 1, 4, 2, 3}));
+  EXPECT_EQ(order, (std::vector<NodeIndex>{0, 1, 4, 2, 3}));
   EXPECT_EQ(parameters.gradients()[0], 0);
   order.clear();
   const Block set[] = {used.bias.block(), unused.weight.block()};
   backward(root, {.memory = &memory, .wanted = std::span<const Block>(set), .onFinal = note});
-  EXPECT_EQ(order, (std::vector<Index>{0, 3}));
+  EXPECT_EQ(order, (std::vector<NodeIndex>{0, 3}));
   // Nothing that the root depends on is wanted, and a root that depends on nothing.
   order.clear();
   backward(root, {.memory = &memory, .wanted = std::span<const Block>(set).last(1), .onFinal = note});
   backward(Value<double>(), {.memory = &memory, .wanted = std::span<const Block>(set), .onFinal = note});
-  EXPECT_EQ(order, (std::vector<Index>{0, 0, 3}));
+  EXPECT_EQ(order, (std::vector<NodeIndex>{0, 0, 3}));
 }
 TEST(GuidedLayers, ACallbackThatThrowsLeavesTheTapeUsable) {
   Model m;

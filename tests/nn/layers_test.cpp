@@ -7,7 +7,7 @@
 #include <burtorch/nn/linear.hpp>
 
 #include <array>
-#include <burtorch/core/describe.hpp>
+#include <burtorch/viz/describe.hpp>
 #include <cstring>
 #include <string>
 
@@ -26,7 +26,7 @@ class LayersTest : public testing::Test {
   LayersTest() { checks.fill(); }
 
   Matrix<double> hidden() const {
-    return norm(attention(embedding.columns<double>(tokens, columns), x, x, 2, 8));
+    return norm(attention(embedding.lookup<double>(tokens, columns), x, x, 2, 8));
   }
   V loss() const { return meanCrossEntropy(x + relu(linear(hidden())), tokens); }
   /// Of inputs and parameters.
@@ -38,7 +38,7 @@ class LayersTest : public testing::Test {
   const LayerNorm norm{checks.layout, "ln", 4};
   const Linear linear{checks.block(4, 4), checks.block(4)};
   const Matrix<double> x = checks.matrix(4, columns);
-  const std::array<Index, columns> tokens{0, 3, 1, 2, 2, 0, 3, 1};
+  const std::array<TokenId, columns> tokens{0, 3, 1, 2, 2, 0, 3, 1};
 };
 
 TEST_F(LayersTest, ScalarNodesReadElementsOfALayer) {
@@ -179,7 +179,7 @@ TEST_F(LayersTest, InfinityThatIsReachedWithZeroGivesNan) {
 
 TEST_F(LayersTest, NodesAreCalledByTheirLayers) {
   const auto nameOf = [&](const V& node) { return std::string(tape.opOf(node.sysGetRawNodeIndex()).name); };
-  EXPECT_EQ(nameOf(embedding.columns<double>(tokens, columns)(3, 7)), "embedding");
+  EXPECT_EQ(nameOf(embedding.lookup<double>(tokens, columns)(3, 7)), "embedding");
   EXPECT_EQ(nameOf(linear(x)(3, 7)), "linear");
   EXPECT_EQ(nameOf(norm(x)(3, 7)), "layerNorm");
   EXPECT_EQ(nameOf(attention(x, x, x, 1, 8)(3, 7)), "attention");

@@ -5,8 +5,8 @@
 
 #include <array>
 #include <burtorch/core/backward.hpp>
-#include <burtorch/core/describe.hpp>
 #include <burtorch/core/reduce.hpp>
+#include <burtorch/viz/describe.hpp>
 #include <string>
 #include <vector>
 
@@ -95,14 +95,14 @@ TEST_F(MatrixTest, RefusesRowsOutside) {
 struct Scaled : LayerOp {
   static constexpr std::string_view name = "scaled";
   template <class T> static void value(const Layer<T>& layer, T* results) {
-    const Index count = layer.operandSize(0);
-    for (Index i = 0; i < count; ++i) {
+    const NodeIndex count = layer.operandSize(0);
+    for (NodeIndex i = 0; i < count; ++i) {
       results[count + i] = layer.operand(0)[i] * static_cast<double>(layer.own()[0]);
       results[i] = results[count + i] + layer.operand(1)[i];
     }
   }
-  template <class T> static void slope(const Layer<T>& layer) {
-    for (Index i = 0; i < layer.operandSize(0); ++i) {
+  template <class T> static void vjp(const Layer<T>& layer) {
+    for (NodeIndex i = 0; i < layer.operandSize(0); ++i) {
       const T g = layer.resultGradients()[i];
       layer.operandGradient(0)[i] += g * static_cast<double>(layer.own()[0]);
       layer.operandGradient(1)[i] += g;
@@ -110,7 +110,7 @@ struct Scaled : LayerOp {
   }
 };
 
-Matrix<double> scaled(const Matrix<double>& x, const Matrix<double>& y, Index factor) {
+Matrix<double> scaled(const Matrix<double>& x, const Matrix<double>& y, NodeIndex factor) {
   const Block operands[] = {x.block(), y.block()};
   return {recordLayer<Scaled, double>(operands, std::array{factor}, 2 * x.size()), x.rows(), x.columns()};
 }
@@ -154,8 +154,8 @@ TEST_F(MatrixTest, ALongTextSaysHowManyOperandsThereAre) {
 
 TEST_F(MatrixTest, WordsOfALayerAreItsOwnAndMore) {
   const std::array operands{x.block(), x.block()};
-  const std::array<Index, 1> own{3};
-  const std::array<Index, 4> more{};
+  const std::array<NodeIndex, 1> own{3};
+  const std::array<NodeIndex, 4> more{};
   const std::size_t words = tape.used().words;
   recordLayer<Scaled, double>(operands, own, more, 12);
   EXPECT_EQ(tape.used().words, words + 1 + 2 * operands.size() + own.size() + more.size());

@@ -173,9 +173,8 @@ TEST(BoundTape, SaysWhatIsMissing) {
   Tape<double> tape;
   CurrentTape here(tape);
   const Matrix<double> x(tape.leaves(3, 1.0), 3, 1);
-  EXPECT_EQ(
-      sentenceOf([&] { b.linear(x); }),
-      "linear: the tape is not bound to parameters; make it with Tape(store) or call tape.bind(store) first");
+  EXPECT_EQ(sentenceOf([&] { b.linear(x); }),
+            "linear: the tape is not bound to parameters; make it with Tape(store) or call tape.bind(store)");
   EXPECT_EQ(tape.size(), 3u);
   ParameterLayout small;
   small.add("w", ParameterRole::weight, 5);

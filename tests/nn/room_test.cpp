@@ -14,7 +14,7 @@ namespace {
 template <class T> struct Experiment {
   LayerNetwork network;
   std::vector<T> x = network.point<T>();
-  Room room = roomOf<T>([&] { gradient(currentTape<T>()); });
+  TapeCapacity room = capacityOf<T>([&] { gradient(currentTape<T>()); });
 
   /// The loss, with its gradient at the leaves of the tape.
   T gradient(Tape<T>& tape) {
@@ -50,7 +50,7 @@ TYPED_TEST(RoomTest, EveryNumberIsWritten) {
 }
 
 /// A linear layer of 2 inputs, 3 outputs and no bias, over 8 columns, behind its input and one more leaf.
-Room usedByALinearLayer(Room room) {
+TapeCapacity usedByALinearLayer(TapeCapacity room) {
   ParameterLayout layout;
   const Linear linear(layout, "w", 2, 3, false);
   ParameterStore<double> parameters(layout);
@@ -59,7 +59,7 @@ Room usedByALinearLayer(Room room) {
   CurrentTape here(tape);
   const Matrix<double> x(tape.leaves(16, 0.5), 2, 8);
   const Value<double> one = 1.0;
-  const Room before = tape.used();
+  const TapeCapacity before = tape.used();
   const std::string sentence = sentenceOf([&] { linear(x); });
   if (sentence.empty()) return tape.used();
   EXPECT_EQ(sentence.find("the tape is full: "), 0u) << sentence;
@@ -70,19 +70,19 @@ Room usedByALinearLayer(Room room) {
   return {};
 }
 
-TEST(Room, AFullTapeSaysSoAndStaysAsItWas) {
-  const Room exact{.scalars = 16 + 1 + 24, .instructions = 3, .words = 1 + 2 * 2 + 6};
+TEST(TapeCapacity, AFullTapeSaysSoAndStaysAsItWas) {
+  const TapeCapacity exact{.scalars = 16 + 1 + 24, .instructions = 3, .words = 1 + 2 * 2 + 6};
   EXPECT_EQ(usedByALinearLayer(exact).scalars, exact.scalars);
   EXPECT_EQ(usedByALinearLayer({exact.scalars - 1, exact.instructions, exact.words}).scalars, 0u);
   EXPECT_EQ(usedByALinearLayer({exact.scalars, exact.instructions - 1, exact.words}).scalars, 0u);
   EXPECT_EQ(usedByALinearLayer({exact.scalars, exact.instructions, exact.words - 1}).scalars, 0u);
 }
 
-TEST(Room, AFullTapeNamesWhatIsNeeded) {
+TEST(TapeCapacity, AFullTapeNamesWhatIsNeeded) {
   ParameterLayout layout;
   const Linear linear(layout, "w", 2, 3, false);
   ParameterStore<double> parameters(layout);
-  Tape<double> tape(Room{.scalars = 40, .instructions = 2, .words = 11});
+  Tape<double> tape(TapeCapacity{.scalars = 40, .instructions = 2, .words = 11});
   tape.bind(parameters);
   CurrentTape here(tape);
   const Matrix<double> x(tape.leaves(16, 0.5), 2, 8);
@@ -92,14 +92,14 @@ TEST(Room, AFullTapeNamesWhatIsNeeded) {
       "the tape is full: 64 scalars, 3 instructions and 22 words are needed, it has room for 40, 2 and 11");
 }
 
-TEST(Room, ALayerIsOneInstructionAndAFewWords) {
+TEST(TapeCapacity, ALayerIsOneInstructionAndAFewWords) {
   ParameterLayout layout;
   const Linear linear(layout, "w", 24, 96);
   ParameterStore<double> parameters(layout);
   Tape<double> tape(parameters);
   CurrentTape here(tape);
   const Matrix<double> x(tape.leaves(24 * 64), 24, 64);
-  const Room before = tape.used();
+  const TapeCapacity before = tape.used();
   linear(x);
   EXPECT_EQ(tape.used().scalars - before.scalars, 96u * 64u);
   EXPECT_EQ(tape.used().instructions - before.instructions, 1u);

@@ -20,7 +20,7 @@ template <class T> struct Embedded {
   Embedding embedding;
   Linear linear;
   std::size_t columns;
-  std::vector<Index> tokens;
+  std::vector<TokenId> tokens;
 
   Embedded(std::size_t width, std::size_t outputs, std::size_t places, std::size_t columnCount,
            std::size_t distinct = vocabulary)
@@ -30,7 +30,7 @@ template <class T> struct Embedded {
         tokens(places * columnCount) {
     checks.fill();
     Rng rng(3);
-    for (Index& token : tokens) token = rng.below(distinct);
+    for (TokenId& token : tokens) token = rng.below(distinct);
   }
   auto layer() {
     return [this] { return twin::elementsOf(tokenLinear<T>(embedding, linear, tokens, columns)); };
@@ -78,11 +78,11 @@ TYPED_TEST(TokenLinearTest, TakesManyPairsAndWideTables) {
   const Embedding embedding(checks.layout, "wte", 40, 72);
   const Linear linear(checks.block(13, 72), checks.block(13));
   checks.fill();
-  std::vector<Index> tokens(40);
-  for (Index c = 0; c < 40; ++c) tokens[c] = (c * 7) % 40;
+  std::vector<TokenId> tokens(40);
+  for (TokenId c = 0; c < 40; ++c) tokens[c] = (c * 7) % 40;
   checks.expectSame([&] { return twin::elementsOf(tokenLinear<TypeParam>(embedding, linear, tokens, 40)); },
                     [&] {
-                      const auto x = embedding.template columns<TypeParam>(tokens, 40);
+                      const auto x = embedding.template lookup<TypeParam>(tokens, 40);
                       return twin::linear(linear.weight, linear.bias,
                                           std::span<const Matrix<TypeParam>>(&x, 1));
                     },
@@ -97,7 +97,7 @@ TEST(TokenLinear, EveryNumberIsWritten) {
     currentTape<double>().bind(embedded.checks.parameters());
     tokenLinear<double>(embedded.embedding, embedded.linear, embedded.tokens, 8);
   };
-  const Room room = roomOf<double>(record);
+  const TapeCapacity room = capacityOf<double>(record);
   std::vector<std::byte> memory(Tape<double>::requiredBytes(room), std::byte{0xff});
   Tape<double> tape(memory, room);
   CurrentTape here(tape);
@@ -113,7 +113,7 @@ TEST(TokenLinear, GradientsAreSlopes) {
 TEST(TokenLinear, RefusesAnotherNumberOfInputs) {
   Embedded<double> embedded(8, 5, 2, 8);
   EXPECT_EQ(sentenceOf([&] {
-              tokenLinear<double>(embedded.embedding, embedded.linear, std::vector<Index>(24, 0), 8);
+              tokenLinear<double>(embedded.embedding, embedded.linear, std::vector<TokenId>(24, 0), 8);
             }),
             "tokenLinear: 24 tokens of 8 numbers in 8 columns do not fit a layer of 16 inputs");
   EXPECT_EQ(sentenceOf([&] { tokenLinear<double>(embedded.embedding, embedded.linear, {}, 0); }),
@@ -129,7 +129,7 @@ TEST(TokenLinear, RefusesALayerWithoutABias) {
 
 TEST(TokenLinear, RefusesATokenThatIsNotInTheTable) {
   Embedded<double> embedded(8, 5, 1, 8);
-  for (const Index token : {Index{9}, noToken}) {
+  for (const TokenId token : {TokenId{9}, noToken}) {
     embedded.tokens[3] = token;
     EXPECT_EQ(sentenceOf(embedded.layer()),
               "tokenLinear: token " + std::to_string(token) + " is out of range for a table of 9 rows");

@@ -48,8 +48,8 @@ template <class T> void expectSlopes(bool isAdded) {
     GuardedMatrix<T> w(outputs, inputs, 3, false, 1), x(1, inputs, 0, false, 2), gy(1, outputs, 0, false, 3);
     GuardedMatrix<T> gx(1, inputs, 0, true, 4), gw(outputs, inputs, 2, true, 5);
     auto gxBefore = gx, gwBefore = gw;
-    vectorProductSlope<T>({w.at(), w.stride()}, x.at(), gy.at(), gx.at(), {gw.at(), gw.stride()}, outputs,
-                          inputs, isAdded);
+    vectorProductVjp<T>({w.at(), w.stride()}, x.at(), gy.at(), gx.at(), {gw.at(), gw.stride()}, outputs,
+                        inputs, isAdded);
     for (std::size_t i = 0; i < inputs; ++i) {
       Sum<T> sum;
       sum.add(gxBefore(0, i));

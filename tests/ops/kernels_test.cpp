@@ -17,10 +17,11 @@
 
 namespace {
 
-using burtorch::Index;
 using burtorch::List;
 using burtorch::ListForm;
 using burtorch::ListShape;
+using burtorch::NodeIndex;
+using burtorch::Word;
 using Real = long double;
 
 constexpr unsigned seed = 20240611;
@@ -50,13 +51,13 @@ template <class T> class Laid {
     switch (form) {
       case 0:
       case 1:  // 1: at an address that no vector is aligned to
-        shape_.first = static_cast<Index>(form);
+        shape_.first = static_cast<Word>(form);
         for (std::size_t i = 0; i < n; ++i) put(i, shape_.first + i);
         break;
       case 2:
       case 3:
         shape_.form = ListForm::strided;
-        shape_.first = static_cast<Index>(form == 2 ? 1 : n + 1);
+        shape_.first = static_cast<NodeIndex>(form == 2 ? 1 : n + 1);
         shape_.stride = form == 2 ? 3 : -1;
         for (std::size_t i = 0; i < n; ++i) put(i, form == 2 ? 1 + 3 * i : n + 1 - i);
         break;
@@ -64,7 +65,7 @@ template <class T> class Laid {
       case 5:
         shape_.form = ListForm::scattered;
         for (std::size_t i = 0; i < n; ++i) {
-          words_.push_back(static_cast<Index>((i * 7919) % n));  // 7919 is prime and larger than any n here
+          words_.push_back(static_cast<Word>((i * 7919) % n));  // 7919 is prime and larger than any n here
           put(i, words_.back());
         }
         break;
@@ -83,16 +84,16 @@ template <class T> class Laid {
     for (std::size_t i = 0; i < xs.size();) {
       const std::size_t count = std::min(sizes[which++ % 6], xs.size() - i);
       end -= count + (which % 2);
-      words_.push_back(static_cast<Index>(end));
-      words_.push_back(static_cast<Index>(count));
+      words_.push_back(static_cast<Word>(end));
+      words_.push_back(static_cast<Word>(count));
       for (std::size_t k = 0; k < count; ++k) memory_[end + k] = xs[i + k];
       i += count;
     }
-    shape_.first = static_cast<Index>(words_.size() / 2);
+    shape_.first = static_cast<NodeIndex>(words_.size() / 2);
   }
 
   std::vector<T> memory_;
-  std::vector<Index> words_;
+  std::vector<Word> words_;
   ListShape shape_;
 };
 

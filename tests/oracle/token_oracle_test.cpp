@@ -19,10 +19,10 @@ const GptConfig config{.vocabulary = 7, .context = 5, .width = 6, .layers = 1, .
 
 struct Samples {
   std::size_t size() const { return sampleCount; }
-  void read(std::size_t i, std::span<Index> tokens, std::span<Index> targets) const {
+  void read(std::size_t i, std::span<TokenId> tokens, std::span<TokenId> targets) const {
     for (std::size_t k = 0; k < tokens.size(); ++k) {
-      tokens[k] = static_cast<Index>((3 * i + k * k) % 7);
-      targets[k] = static_cast<Index>((5 * i + k) % 7);
+      tokens[k] = static_cast<TokenId>((3 * i + k * k) % 7);
+      targets[k] = static_cast<TokenId>((5 * i + k) % 7);
     }
   }
 };
@@ -91,8 +91,8 @@ TEST(TokenOracle, LeavesNothingBehind) {
     once.assign(oracle.gradients().begin(), oracle.gradients().end());
     EXPECT_THROW(oracle.gradient(std::vector<std::size_t>{0, 99}), Error);
   }
-  std::vector<Index> tokens(e.gpt.columnsFor(1), noToken), targets(tokens.size(), noToken);
-  for (std::size_t i = 0; i < config.context; ++i) tokens[i] = targets[i] = static_cast<Index>(i);
+  std::vector<TokenId> tokens(e.gpt.columnsFor(1), noToken), targets(tokens.size(), noToken);
+  for (std::size_t i = 0; i < config.context; ++i) tokens[i] = targets[i] = static_cast<TokenId>(i);
   Tape<double> tape(e.parameters);
   const CurrentTape here(tape);
   backward(e.gpt.loss(tokens, targets));
@@ -105,18 +105,18 @@ TEST(TokenOracle, LeavesNothingBehind) {
 TEST(TokenOracle, NamesTheFirstNodeThatIsNotFinite) {
   Experiment e;
   TokenOracle oracle(e.gpt, e.parameters, Samples{}, 4);
-  EXPECT_NE(oracle.describeFirstBad(everySample()).find("every node is finite"), std::string::npos);
+  EXPECT_NE(oracle.describeFirstNonFinite(everySample()).find("every node is finite"), std::string::npos);
   const Parameter& table = e.gpt.layout().blocks()[0];
   double sign = 1e308;
   for (double& x : e.parameters.values(table)) x = sign *= -1;  // finite, but their difference is not
-  const std::string sentence = oracle.describeFirstBad(everySample());
+  const std::string sentence = oracle.describeFirstNonFinite(everySample());
   EXPECT_NE(sentence.find("of a layerNorm"), std::string::npos) << sentence;
   e.parameters.values(table)[3] = std::nan("");
-  EXPECT_EQ(oracle.describeFirstBad(everySample()), "number 3 of parameter wte.weight is not finite");
+  EXPECT_EQ(oracle.describeFirstNonFinite(everySample()), "number 3 of parameter wte.weight is not finite");
 }
 TEST(TokenOracle, RefusesASampleWithoutAllTargets) {
   struct Partial : Samples {
-    void read(std::size_t i, std::span<Index> tokens, std::span<Index> targets) const {
+    void read(std::size_t i, std::span<TokenId> tokens, std::span<TokenId> targets) const {
       Samples::read(i, tokens, targets);
       if (i == 2) targets[1] = noToken;
     }

@@ -12,7 +12,7 @@
 
 namespace exchange {
 
-using burtorch::Index;
+using burtorch::TokenId;
 
 template <class T> struct Gpt : burtorch::Gpt<T> {
   static constexpr const char* name = "gpt";
@@ -27,10 +27,11 @@ template <class T> struct CharMlp : burtorch::CharMlp<T> {
 struct OneSample {
   std::size_t vocabulary;
   std::size_t size() const { return 1; }
-  void read(std::size_t, std::span<Index> tokens, std::span<Index> targets) const {
-    for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<Index>((7 * i + 3) % vocabulary);
+  void read(std::size_t, std::span<TokenId> tokens, std::span<TokenId> targets) const {
+    for (std::size_t i = 0; i < tokens.size(); ++i)
+      tokens[i] = static_cast<TokenId>((7 * i + 3) % vocabulary);
     for (std::size_t i = 0; i < targets.size(); ++i)
-      targets[i] = static_cast<Index>((5 * i + 1) % vocabulary);
+      targets[i] = static_cast<TokenId>((5 * i + 1) % vocabulary);
   }
 };
 

@@ -285,7 +285,7 @@ class Checker {
     Tape growing;
     const std::vector<double> wanted = gradientsOn(growing);
     // A list that is not evenly spaced asks for more words than it keeps.
-    burtorch::Room room = growing.used();
+    burtorch::TapeCapacity room = growing.used();
     for (const Step& step : program_.steps)
       room.words = std::max(room.words, growing.used().words + listWords(step));
     Tape fixed(room);

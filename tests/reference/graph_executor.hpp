@@ -124,7 +124,7 @@ template <class T, burtorch::Config C = burtorch::defaultConfig> class TapeRun {
 
   const std::vector<Value>& nodes() const { return nodes_; }
   Value operator[](int node) const { return nodes_[static_cast<std::size_t>(node)]; }
-  burtorch::Index index(int node) const { return (*this)[node].sysGetRawNodeIndex(); }
+  burtorch::NodeIndex index(int node) const { return (*this)[node].sysGetRawNodeIndex(); }
 
  private:
   void append(const Step& step) {

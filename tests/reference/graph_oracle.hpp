@@ -1,6 +1,6 @@
 // The oracle of the random graph tests: an interpreter of programs in long double that shares nothing with the library.
 // It takes the local derivative of scalar operators from op_oracle.hpp, writes down those of lists once more, from the
-// textbook, and pushes tangents forward along them, one seed node at a time. No reverse sweep, no accumulation order, no slope rule is common with what it judges.
+// textbook, and pushes tangents forward along them, one seed node at a time. No reverse sweep, no accumulation order, no vjp rule is common with what it judges.
 //
 // Beside the derivative it carries S, the sum of the absolute contributions of all paths: what rounding errors are
 // proportional to. Where a derivative is itself a difference (1 - y^2 of tanh) S takes both terms.

@@ -31,7 +31,7 @@ class LayerNetwork {
 
   template <class T> Value<T> loss() const {
     currentTape<T>().bind(Range<T>(currentTape<T>().handleOf(0), size()));
-    const auto embedded = embedding_.columns<T>(tokens, columns);
+    const auto embedded = embedding_.lookup<T>(tokens, columns);
     const auto normed = norm_(embedded);
     const auto logits = linear_(attention(embedded, normed, normed, 2, columns) + tanh(normed));
     // Scalar nodes before and behind a layer.
@@ -39,7 +39,7 @@ class LayerNetwork {
     const Value<T> first = sin(last(0, 0));
     for (std::size_t c = 1; c < columns; ++c) sin(last(0, c));
     const Matrix<T> row(first.handle(), 1, columns);
-    return meanCrossEntropy(logits, targets) * 3.0 + reduceSumOfSquares(each<ops::Mul>(row, row).range()) +
+    return meanCrossEntropy(logits, targets) * 3.0 + reduceSumOfSquares(map<ops::Mul>(row, row).range()) +
            logits(2, 1) * logits(0, 4);
   }
 
@@ -57,7 +57,7 @@ class LayerNetwork {
 
  private:
   static constexpr std::size_t classes = 5, width = 4, columns = 8;
-  static constexpr std::array<Index, columns> tokens{0, 3, 1, 4, 2, noToken, 3, 1},
+  static constexpr std::array<TokenId, columns> tokens{0, 3, 1, 4, 2, noToken, 3, 1},
       targets{1, 4, noToken, 0, 2, noToken, 3, 3};
 
   ParameterLayout layout_;

@@ -38,13 +38,13 @@ Outputs<T> linear(const Parameter& weight, const Parameter& bias, std::span<cons
 
 /// Rows of the table as columns; tokens are [place][column]. Without a token: zeros.
 template <class T>
-Outputs<T> embedding(const Parameter& table, std::span<const Index> tokens, std::size_t columns) {
+Outputs<T> embedding(const Parameter& table, std::span<const TokenId> tokens, std::size_t columns) {
   const auto rows = nodes<T>(table);
   Outputs<T> y;
   for (std::size_t place = 0; place < tokens.size() / columns; ++place)
     for (std::size_t d = 0; d < table.columns; ++d)
       for (std::size_t c = 0; c < columns; ++c) {
-        const Index token = tokens[place * columns + c];
+        const TokenId token = tokens[place * columns + c];
         y.push_back(token == noToken ? Value<T>(T{0}) : rows(token, d));
       }
   return y;
@@ -84,19 +84,19 @@ Outputs<T> attention(const Matrix<T>& q, const Matrix<T>& k, const Matrix<T>& v,
   return y;
 }
 
-template <class T> Value<T> meanCrossEntropy(const Matrix<T>& logits, std::span<const Index> targets) {
+template <class T> Value<T> meanCrossEntropy(const Matrix<T>& logits, std::span<const TokenId> targets) {
   Outputs<T> losses;
   for (std::size_t c = 0; c < logits.columns(); ++c)
     if (targets[c] != noToken) losses.push_back(crossEntropy(logits.column(c), targets[c]));
   return reduceMean(losses);
 }
 
-template <class Op, class T> Outputs<T> each(const Matrix<T>& x) {
+template <class Op, class T> Outputs<T> map(const Matrix<T>& x) {
   Outputs<T> y;
   for (const auto& element : elementsOf(x)) y.push_back(apply<Op>(element));
   return y;
 }
-template <class Op, class T> Outputs<T> each(const Matrix<T>& x, const Matrix<T>& y) {
+template <class Op, class T> Outputs<T> map(const Matrix<T>& x, const Matrix<T>& y) {
   Outputs<T> z;
   for (std::size_t i = 0; i < x.size(); ++i) z.push_back(apply<Op>(x.range()[i], y.range()[i]));
   return z;

@@ -31,7 +31,7 @@ struct Unary {
   Real (*value)(Real x);
   Real (*slope)(Real x);
   Domain domain = {};
-  /// The sum of the absolute terms where a slope rule is a difference (1 - y^2 of tanh); nullptr: |slope|.
+  /// The sum of the absolute terms where a vjp rule is a difference (1 - y^2 of tanh); nullptr: |slope|.
   Real (*slopeTerms)(Real x) = nullptr;
 };
 /// Two numbers, or a number and a constant: then slopeY is not asked for.

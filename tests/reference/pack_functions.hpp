@@ -14,7 +14,7 @@ constexpr std::string_view slopes[] = {"softplus", "erf", "gelu", "logSumExp", "
 inline bool isOwnValue(std::string_view op) {
   return std::find(std::begin(values), std::end(values), op) != std::end(values);
 }
-/// Whether the slope rule itself calls one of them, besides using the operator's value.
+/// Whether the vjp rule itself calls one of them, besides using the operator's value.
 inline bool isOwnSlope(std::string_view op) {
   return std::find(std::begin(slopes), std::end(slopes), op) != std::end(slopes);
 }

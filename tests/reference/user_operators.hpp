@@ -13,8 +13,8 @@ struct Hypotenuse : burtorch::BinaryOp {
     using std::sqrt;
     return sqrt(x * x + y * y);
   }
-  template <class T> static T slopeX(T g, T x, burtorch::Unread, T z) { return g * (x / z); }
-  template <class T> static T slopeY(T g, burtorch::Unread, T y, T z) { return g * (y / z); }
+  template <class T> static T vjpX(T g, T x, burtorch::Unread, T z) { return g * (x / z); }
+  template <class T> static T vjpY(T g, burtorch::Unread, T y, T z) { return g * (y / z); }
 };
 
 }  // namespace mine

@@ -148,7 +148,7 @@ TYPED_TEST(Packs, OperatorsWithConstants) {
         SCOPED_TRACE(constant);
         const auto c = static_cast<TypeParam>(constant);
         expectSame<TypeParam>([c](auto x, auto) { return applyConstant<Op>(x, c); });
-        expectSame<TypeParam>([c](auto x, auto g) { return Op::slope(g, x, c, applyConstant<Op>(x, c)); });
+        expectSame<TypeParam>([c](auto x, auto g) { return Op::vjp(g, x, c, applyConstant<Op>(x, c)); });
       }
   });
 }

@@ -77,20 +77,20 @@ template <class Op, class P> void checkOperator() {
       checkLanes(
           Op::name, ofValue, [](auto a) { return apply<Op>(a); }, x);
       checkLanes(
-          Op::name, ofSlope, []<class X>(X h, X a, X b) -> X { return Op::slope(h, a, b); }, g, x, y);
+          Op::name, ofSlope, []<class X>(X h, X a, X b) -> X { return Op::vjp(h, a, b); }, g, x, y);
     } else if constexpr (Op::arity == Arity::constant) {
       const T c = T(1.5);
       checkLanes(
           Op::name, [c](auto a) { return applyConstant<Op>(a, c); }, x);
       checkLanes(
-          Op::name, [c]<class X>(X h, X a, X b) -> X { return Op::slope(h, a, c, b); }, g, x, y);
+          Op::name, [c]<class X>(X h, X a, X b) -> X { return Op::vjp(h, a, c, b); }, g, x, y);
     } else if constexpr (Op::arity == Arity::binary) {
       checkLanes(
           Op::name, [](auto a, auto b) { return apply<Op>(a, b); }, x, y);
       checkLanes(
-          Op::name, []<class X>(X h, X a, X b) -> X { return Op::slopeX(h, a, b, a); }, g, x, y);
+          Op::name, []<class X>(X h, X a, X b) -> X { return Op::vjpX(h, a, b, a); }, g, x, y);
       checkLanes(
-          Op::name, []<class X>(X h, X a, X b) -> X { return Op::slopeY(h, a, b, a); }, g, x, y);
+          Op::name, []<class X>(X h, X a, X b) -> X { return Op::vjpY(h, a, b, a); }, g, x, y);
     }
   }
 }

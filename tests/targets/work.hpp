@@ -13,8 +13,8 @@ std::vector<double> work() {
   ParameterStore<float> parameters(gpt.layout(), 5);
   Tape<float> tape(parameters);
   const CurrentTape here(tape);
-  std::vector<Index> tokens(21), targets(21);
-  for (Index i = 0; i < 21; ++i) {
+  std::vector<TokenId> tokens(21), targets(21);
+  for (NodeIndex i = 0; i < 21; ++i) {
     tokens[i] = (i * 5 + 2) % 11;
     targets[i] = (i * 3 + 1) % 11;
   }

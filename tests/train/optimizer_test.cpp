@@ -39,9 +39,9 @@ TYPED_TEST_SUITE(OptimizerTest, Scalars, ScalarName);
 
 const char* const names[] = {"sgd", "momentum", "nesterov", "adam", "adamw"};
 
-AnyRule decaying(const char* name) {
+AnyMethod decaying(const char* name) {
   const Setting settings[] = {{"learningRate", 0.03}, {"weightDecay", 0.4}};
-  return ruleNamed(name, settings);
+  return methodFromName(name, settings);
 }
 
 template <class T> std::vector<T> randomNumbers(std::size_t count, std::uint64_t seed) {
@@ -61,7 +61,7 @@ TYPED_TEST(OptimizerTest, RemembersAsMuchAsTheRuleSays) {
   using T = TypeParam;
   const std::size_t want[] = {0, 7, 7, 14, 14};
   for (std::size_t i = 0; i < 5; ++i)
-    EXPECT_EQ(Optimizer<T>(ruleNamed(names[i]), 7).memory().size(), want[i]);
+    EXPECT_EQ(Optimizer<T>(methodFromName(names[i]), 7).state().size(), want[i]);
 }
 
 TYPED_TEST(OptimizerTest, AStepAllocatesNothing) {
@@ -80,28 +80,28 @@ TYPED_TEST(OptimizerTest, AStepAllocatesNothing) {
 
 TYPED_TEST(OptimizerTest, BorrowedMemoryAllocatesNothingAtAll) {
   using T = TypeParam;
-  std::vector<T> memory(74, T{9});
+  std::vector<T> state(74, T{9});
   auto values = randomNumbers<T>(37, 1);
   const auto gradients = gradientsOf<T>(37, 0);
   const std::size_t before = allocations;
-  Optimizer<T, Adam> optimizer(Adam{.learningRate = 0.1}, 37, memory);
+  Optimizer<T, Adam> optimizer(Adam{.learningRate = 0.1}, 37, state);
   optimizer.step(values, gradients);
   EXPECT_EQ(allocations, before);
-  EXPECT_EQ(optimizer.memory().data(), memory.data());
+  EXPECT_EQ(optimizer.state().data(), state.data());
 }
 
 TYPED_TEST(OptimizerTest, BorrowedMemoryGivesTheSameBits) {
   using T = TypeParam;
   for (const char* name : names) {
-    std::vector<T> memory(Optimizer<T>::memorySize(ruleNamed(name), 37), T{9});
-    Optimizer<T> owner(decaying(name), 37), borrower(decaying(name), 37, memory);
+    std::vector<T> state(Optimizer<T>::stateSize(methodFromName(name), 37), T{9});
+    Optimizer<T> owner(decaying(name), 37), borrower(decaying(name), 37, state);
     auto x = randomNumbers<T>(37, 1), y = x;
     for (std::uint64_t step = 0; step < 5; ++step) {
       owner.step(x, gradientsOf<T>(37, step));
       borrower.step(y, gradientsOf<T>(37, step));
     }
     EXPECT_EQ(x, y) << name;
-    EXPECT_EQ(copyOf<T>(owner.memory()), memory) << name;
+    EXPECT_EQ(copyOf<T>(owner.state()), state) << name;
   }
 }
 
@@ -128,13 +128,13 @@ TYPED_TEST(OptimizerTest, TouchesNothingBesideItsSpans) {
   using T = TypeParam;
   for (const char* name : names) {
     std::vector<T> values(9, T{0.5}), gradients(9, T{0.25});
-    std::vector<T> memory(Optimizer<T>::memorySize(ruleNamed(name), 7) + 2, T{9});
-    Optimizer<T> optimizer(decaying(name), 7, std::span(memory).subspan(1, memory.size() - 2));
+    std::vector<T> state(Optimizer<T>::stateSize(methodFromName(name), 7) + 2, T{9});
+    Optimizer<T> optimizer(decaying(name), 7, std::span(state).subspan(1, state.size() - 2));
     optimizer.step(std::span(values).subspan(1, 7), std::span(gradients).subspan(1, 7));
     EXPECT_EQ(values.front(), T{0.5});
     EXPECT_EQ(values.back(), T{0.5});
-    EXPECT_EQ(memory.front(), T{9});
-    EXPECT_EQ(memory.back(), T{9});
+    EXPECT_EQ(state.front(), T{9});
+    EXPECT_EQ(state.back(), T{9});
     EXPECT_EQ(gradients, std::vector<T>(9, T{0.25})) << name;
     EXPECT_NE(values[1], T{0.5}) << name;
     EXPECT_NE(values[7], T{0.5}) << name;
@@ -144,7 +144,7 @@ TYPED_TEST(OptimizerTest, TouchesNothingBesideItsSpans) {
 TYPED_TEST(OptimizerTest, NoParametersAreNoError) {
   using T = TypeParam;
   for (const char* name : names) {
-    Optimizer<T> optimizer(ruleNamed(name), 0);
+    Optimizer<T> optimizer(methodFromName(name), 0);
     optimizer.step({}, {});
     EXPECT_EQ(optimizer.steps(), 1u);
   }
@@ -184,7 +184,7 @@ TYPED_TEST(OptimizerTest, TheRateOfAStepReplacesTheRules) {
   using T = TypeParam;
   for (const char* name : names) {
     const Setting slow[] = {{"learningRate", 0.03}}, fast[] = {{"learningRate", 0.7}};
-    Optimizer<T> own(ruleNamed(name, slow), 11), given(ruleNamed(name, fast), 11);
+    Optimizer<T> own(methodFromName(name, slow), 11), given(methodFromName(name, fast), 11);
     auto x = randomNumbers<T>(11, 1), y = x;
     for (std::uint64_t step = 0; step < 3; ++step) {
       own.step(x, gradientsOf<T>(11, step));
@@ -200,7 +200,7 @@ TYPED_TEST(OptimizerTest, AnExemptParameterMovesAsWithoutDecayAndTheOthersAsWith
   using T = TypeParam;
   for (const char* name : names) {
     const Setting settings[] = {{"learningRate", 0.03}, {"weightDecay", 0}};
-    Optimizer<T> some(decaying(name), 40), all(decaying(name), 40), none(ruleNamed(name, settings), 40);
+    Optimizer<T> some(decaying(name), 40), all(decaying(name), 40), none(methodFromName(name, settings), 40);
     const ParameterBlock blocks[] = {{31, 9}, {3, 6}, {0, 1},
                                      {5, 2},  {8, 3}, {20, 0}};  // unsorted, overlapping, empty
     some.exemptFromDecay(blocks);
@@ -247,8 +247,8 @@ TYPED_TEST(OptimizerTest, ARestoredOptimizerGoesOnWithTheSameBits) {
     auto x = randomNumbers<T>(21, 1);
     for (std::uint64_t step = 0; step < 6; ++step) first.step(x, gradientsOf<T>(21, step));
     Optimizer<T> second(decaying(name), 21);
-    const std::vector<T> memory = copyOf<T>(std::as_const(first).memory());
-    std::copy(memory.begin(), memory.end(), second.memory().begin());
+    const std::vector<T> state = copyOf<T>(std::as_const(first).state());
+    std::copy(state.begin(), state.end(), second.state().begin());
     second.setSteps(first.steps());
     auto y = x;
     for (std::uint64_t step = 6; step < 12; ++step) {
@@ -272,15 +272,15 @@ TYPED_TEST(OptimizerTest, SizesThatDifferAreAnErrorThatChangesNothing) {
             "Optimizer: expected 4 values and gradients, got 4 values and 5 gradients");
   EXPECT_EQ(optimizer.steps(), 0u);
   EXPECT_EQ(four, std::vector<T>(4, T{1}));
-  EXPECT_EQ(copyOf<T>(optimizer.memory()), std::vector<T>(4, T{0}));
+  EXPECT_EQ(copyOf<T>(optimizer.state()), std::vector<T>(4, T{0}));
 }
 
 TYPED_TEST(OptimizerTest, AMemoryOfAnotherSizeIsAnError) {
   using T = TypeParam;
-  std::vector<T> memory(7, T{9});
-  EXPECT_EQ(sentenceOf([&] { Optimizer<T>(Adam{}, 4, memory); }),
-            "Optimizer: expected a memory of 8 numbers for 4 parameters, got 7");
-  EXPECT_EQ(memory, std::vector<T>(7, T{9}));
+  std::vector<T> state(7, T{9});
+  EXPECT_EQ(sentenceOf([&] { Optimizer<T>(Adam{}, 4, state); }),
+            "Optimizer: expected a state of 8 numbers for 4 parameters, got 7");
+  EXPECT_EQ(state, std::vector<T>(7, T{9}));
 }
 
 TYPED_TEST(OptimizerTest, AWrongRateIsAnErrorThatChangesNothing) {
@@ -307,7 +307,7 @@ TYPED_TEST(OptimizerTest, AWrongOptionIsAnErrorOfTheConstructor) {
 // A rule of the user's own: the sign of the gradient decides.
 struct SignDescent {
   static constexpr std::string_view name = "sign";
-  static constexpr std::size_t memories = 0;
+  static constexpr std::size_t stateCount = 0;
   static constexpr bool decouplesDecay = true;
   double learningRate = 0.5, weightDecay = 0;
   static constexpr auto fields = std::tuple(optionField("learningRate", &SignDescent::learningRate),

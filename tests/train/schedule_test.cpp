@@ -32,7 +32,7 @@ TEST(Schedule, FollowsPyTorch) {
           {std::string_view(word).substr(0, equals), torch_lines::numberOf(word.substr(equals + 1))});
       title += " " + word;
     }
-    const Schedule schedule = scheduleNamed(words[1], settings);
+    const Schedule schedule = scheduleFromName(words[1], settings);
     const auto want = torch_lines::numbersOf<double>(words, next);
     for (std::size_t i = 0; i < want.size(); ++i) {
       // Relative to the whole rate: PyTorch goes from step to step, and what is left near 0 is rounding.
@@ -80,13 +80,13 @@ TEST(Schedule, FactorOneIsConstant) {
 }
 
 TEST(Schedule, AnUnknownNameIsAnErrorThatListsTheNames) {
-  EXPECT_EQ(sentenceOf([] { scheduleNamed("linear"); }),
+  EXPECT_EQ(sentenceOf([] { scheduleFromName("linear"); }),
             "there is no schedule called \"linear\": choose from constant, step, cosine");
 }
 
 TEST(Schedule, AWrongOptionIsReportedByName) {
   const auto sentence = [](const char* name, std::vector<Setting> settings) {
-    return sentenceOf([&] { scheduleNamed(name, settings); });
+    return sentenceOf([&] { scheduleFromName(name, settings); });
   };
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(sentence("step", {{"every", 2.5}}),

@@ -36,7 +36,7 @@ struct Quadratic {
 
 struct Session {
   Quadratic oracle, validation;
-  Optimizer<double> optimizer{AnyRule(Momentum{.learningRate = 0.05}), 2};
+  Optimizer<double> optimizer{AnyMethod(Momentum{.learningRate = 0.05}), 2};
   Training<Quadratic, Quadratic> training;
   explicit Session(const TrainingOptions& options)
       : training(oracle, validation, optimizer, Schedule{ConstantRate{.learningRate = 0.05}}, options, 7) {}
@@ -46,7 +46,7 @@ TEST(Training, MinimisesAndReportsEveryStep) {
   Session run({.steps = 300, .batch = 4, .evaluateEvery = 100});
   std::vector<TrainingStep> seen;
   EXPECT_EQ(run.training.run([&](const TrainingStep& step) { return seen.push_back(step), true; }),
-            TrainingEnd::finished);
+            StopReason::finished);
   ASSERT_EQ(seen.size(), 300u);
   EXPECT_LT(seen.back().loss, 0.2 * seen.front().loss);
   for (std::size_t i = 0; i < 300; ++i) {
@@ -57,17 +57,17 @@ TEST(Training, MinimisesAndReportsEveryStep) {
 }
 TEST(Training, StopsWhenTheObserverSaysSo) {
   Session run({.steps = 300, .batch = 4});
-  EXPECT_EQ(run.training.run([](const TrainingStep& step) { return step.step < 5; }), TrainingEnd::stopped);
+  EXPECT_EQ(run.training.run([](const TrainingStep& step) { return step.step < 5; }), StopReason::stopped);
   EXPECT_EQ(run.training.stepsDone(), 5u);
 }
 TEST(Training, StopsAtALossThatIsNotFiniteAndKeepsTheParameters) {
   Session run({.steps = 300, .batch = 4});
   std::vector<double> before;
-  const TrainingEnd end = run.training.run([&](const TrainingStep& step) {
+  const StopReason end = run.training.run([&](const TrainingStep& step) {
     if (step.step == 10) run.oracle.isBroken = true, before = run.oracle.x;
     return true;
   });
-  EXPECT_EQ(end, TrainingEnd::notFinite);
+  EXPECT_EQ(end, StopReason::notFinite);
   EXPECT_EQ(run.training.stepsDone(), 10u);
   EXPECT_EQ(run.oracle.x, before);
 }
@@ -78,7 +78,7 @@ TEST(Training, GoesOnWithTheSameBitsAfterARestore) {
   whole.training.run(always);
   first.training.run([](const TrainingStep& step) { return step.step < 25; });
   second.oracle.x = first.oracle.x;
-  std::ranges::copy(first.optimizer.memory(), second.optimizer.memory().begin());
+  std::ranges::copy(first.optimizer.state(), second.optimizer.state().begin());
   second.optimizer.setSteps(first.optimizer.steps());
   second.training.rng().setState(first.training.rng().state());
   second.training.run(always);
@@ -113,7 +113,7 @@ TEST(Training, ARehearsalIsTheNextStepAndChangesNothing) {
 TEST(Training, AValidationThatIsNotFiniteEndsIt) {
   Session run({.steps = 10, .batch = 4, .evaluateEvery = 5});
   run.validation.x = {HUGE_VAL, 0};
-  EXPECT_EQ(run.training.run([](const TrainingStep&) { return true; }), TrainingEnd::notFinite);
+  EXPECT_EQ(run.training.run([](const TrainingStep&) { return true; }), StopReason::notFinite);
   EXPECT_EQ(run.training.stepsDone(), 5u);
 }
 
@@ -154,7 +154,7 @@ TEST(Training, TakesAnyOracleAndAnyOptimizer) {
   Walk walk;
   Training training(oracle, oracle, walk, Schedule{ConstantRate{.learningRate = 0.125}},
                     {.steps = 4, .batch = 2}, 1);
-  EXPECT_EQ(training.run([](const TrainingStep&) { return true; }), TrainingEnd::finished);
+  EXPECT_EQ(training.run([](const TrainingStep&) { return true; }), StopReason::finished);
   EXPECT_EQ(oracle.x, 0.5f);
   Optimizer<float, AdamW> adam(AdamW{.learningRate = 0.1}, 1);
   Training(oracle, oracle, adam, Schedule{}, {.steps = 4, .batch = 2}, 1).run([](const TrainingStep&) {

@@ -21,10 +21,10 @@ std::string lineOf(const std::string& dot, std::size_t id) {
   if (at == std::string::npos) return "not drawn";
   return dot.substr(at + start.size(), dot.find('\n', at + 1) - at - start.size());
 }
-std::string shown(double x) { return detail::dotNumber(x); }
-template <std::size_t n> std::string shown(const std::array<double, n>& xs) {
+std::string printable(double x) { return detail::dotNumber(x); }
+template <std::size_t n> std::string printable(const std::array<double, n>& xs) {
   std::string text;
-  for (const double x : xs) text += (text.empty() ? "" : ", ") + shown(x);
+  for (const double x : xs) text += (text.empty() ? "" : ", ") + printable(x);
   return text;
 }
 
@@ -113,8 +113,8 @@ TEST(DotGraphOfCompiled, GivesAChoiceItsGradient) {
   // At 0 the side that is not chosen has a pole: 1 / x has slope -inf there.
   const auto f = compile([](auto x) { return select(x > 0.0, inv(x), sqr(x - 3.0)); });
   const std::string dot = buildDotGraph(f, 0.0);
-  EXPECT_EQ(lineOf(dot, 0),
-            "\"{{argument 0|#0}|{value 0|gradient " + shown(f.grad(0.0)) + "}}\", fillcolor=\"#e0edff\"];");
+  EXPECT_EQ(lineOf(dot, 0), "\"{{argument 0|#0}|{value 0|gradient " + printable(f.grad(0.0)) +
+                                "}}\", fillcolor=\"#e0edff\"];");
   EXPECT_EQ(countOf(dot, "gradient -6"), 2u);
   EXPECT_EQ(countOf(dot, "nan"), 0u);
   EXPECT_EQ(countOf(dot, "{select|"), 1u);
@@ -127,9 +127,9 @@ TEST(DotGraphOfCompiled, CarriesOutConditions) {
   for (const double x : {1.0, 2.0, 2.5}) {
     const std::string dot = buildDotGraph(f, x, 2.0);
     const auto [dx, dy] = f.grad(x, 2.0);
-    EXPECT_EQ(countOf(dot, "{value " + shown(f.value(x, 2.0)) + "|gradient 1}}\", color="), 1u) << x;
-    EXPECT_EQ(countOf(lineOf(dot, 0), "gradient " + shown(dx) + "}"), 1u) << x;
-    EXPECT_EQ(countOf(lineOf(dot, 1), "gradient " + shown(dy) + "}"), 1u) << x;
+    EXPECT_EQ(countOf(dot, "{value " + printable(f.value(x, 2.0)) + "|gradient 1}}\", color="), 1u) << x;
+    EXPECT_EQ(countOf(lineOf(dot, 0), "gradient " + printable(dx) + "}"), 1u) << x;
+    EXPECT_EQ(countOf(lineOf(dot, 1), "gradient " + printable(dy) + "}"), 1u) << x;
   }
 }
 
@@ -137,9 +137,9 @@ TEST(DotGraphOfCompiled, CarriesOutConditions) {
 template <class F, class... A> void expectNumbers(F f, const std::array<double, 3>& x, const A&... more) {
   const auto [value, gradient] = f.template valueAndGrad<0>(x, more...);
   const std::string dot = buildDotGraph(f, x, more...);
-  EXPECT_EQ(countOf(dot, "value " + shown(value)), 1u) << dot;
-  EXPECT_EQ(lineOf(dot, 0), "\"{{argument 0}|{#0 .. 2|3 numbers}|{values " + shown(x) + "}|{gradients " +
-                                shown(gradient) + "}}\", fillcolor=\"#e0edff\"];");
+  EXPECT_EQ(countOf(dot, "value " + printable(value)), 1u) << dot;
+  EXPECT_EQ(lineOf(dot, 0), "\"{{argument 0}|{#0 .. 2|3 numbers}|{values " + printable(x) + "}|{gradients " +
+                                printable(gradient) + "}}\", fillcolor=\"#e0edff\"];");
 }
 constexpr std::array x{0.75, -1.25, 2.5}, y{1.5, 0.375, -0.625};
 
@@ -181,18 +181,18 @@ TEST(DotGraphOfCompiled, CarriesOutConstantsAndEveryKindOfScalarOperator) {
 struct Scaled : ConstantOp {
   static constexpr std::string_view name = "scaled";
   template <class T> static T value(T v, PlainOf<T> c) { return v * c; }
-  template <class T> static T slope(T g, Unread, PlainOf<T> c, Unread) { return g * c; }
+  template <class T> static T vjp(T g, Unread, PlainOf<T> c, Unread) { return g * c; }
 };
 struct Swish : UnaryOp {
   static constexpr std::string_view name = "swish";
   template <class T> static T value(T v) { return v * sigmoid(v); }
-  template <class T> static T slope(T g, T v, T r) { return g * (r + sigmoid(v) * (T{1} - r)); }
+  template <class T> static T vjp(T g, T v, T r) { return g * (r + sigmoid(v) * (T{1} - r)); }
 };
 struct Total : VaryingOp {
   static constexpr std::string_view name = "total";
   template <class T> static T value(const List<T>& xs) { return ops::AddVarying::value(xs) * T{2}; }
-  template <class T> static void slope(T g, const List<T>& xs, Unread, const GradientList<T>& gs) {
-    ops::AddVarying::slope(g * T{2}, xs, Unread{}, gs);
+  template <class T> static void vjp(T g, const List<T>& xs, Unread, const GradientList<T>& gs) {
+    ops::AddVarying::vjp(g * T{2}, xs, Unread{}, gs);
   }
 };
 TEST(DotGraphOfCompiled, CarriesOutOperatorsOfTheUser) {

@@ -219,7 +219,7 @@ TEST_F(DotGraph, ShowsTheConstantOfAnOperator) {
 struct Halve : UnaryOp {
   static constexpr std::string_view name = "halve|it";
   template <class T> static T value(T x) { return x * T{0.5}; }
-  template <class T> static T slope(T g, Unread, Unread) { return g * T{0.5}; }
+  template <class T> static T vjp(T g, Unread, Unread) { return g * T{0.5}; }
 };
 TEST_F(DotGraph, ShowsAnOperatorOfTheUsersByItsOneName) {
   EXPECT_EQ(labelOf(buildDotGraph(apply<Halve>(Value(2.0))), 1), "{{halve\\|it|#1}|{value 1|gradient 0}}");
@@ -241,7 +241,7 @@ TEST_F(DotGraphOfFloats, DrawsAGptAsItsLayers) {
   ASSERT_EQ(gpt.layout().size(), 46'289u);
   const ParameterStore<float> parameters(gpt.layout());
   bindToLeaves(tape, gpt.layout(), parameters.values());
-  const std::vector<Index> tokens{1, 2, 3, 4, 5, 6, 7, 8};
+  const std::vector<TokenId> tokens{1, 2, 3, 4, 5, 6, 7, 8};
   const std::string dot = buildDotGraph(gpt.loss(tokens, tokens));
   // 2 + 6 * 11 + 2 blocks of parameters; 3 layers before, 6 * 10 in and 2 after the transformer's blocks.
   EXPECT_EQ(nodeCount(dot), 70u + 65u);

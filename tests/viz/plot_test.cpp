@@ -47,7 +47,7 @@ TEST(Plot, TakesFunctionsOfValuesAndLeavesNoNodes) {
   Tape<double> tape;
   const CurrentTape here(tape);
   const Value<double> a(3.0);
-  const Room before = tape.used();
+  const TapeCapacity before = tape.used();
   const std::string script = generatePlot([&](Value<double> x) { return a * x + 1.0; }, 0, 2, {.points = 3});
   EXPECT_TRUE(has(script, "\"y\":[1,4,7]"));
   EXPECT_EQ(tape.used().scalars, before.scalars);

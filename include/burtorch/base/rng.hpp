@@ -24,7 +24,7 @@ class Rng {
 
   /// 64 random bits.
   constexpr std::uint64_t next() { return mix(state_ += step); }
-  constexpr void skip(std::uint64_t count) { state_ += step * count; }
+  constexpr void discard(std::uint64_t count) { state_ += step * count; }
 
   /// A whole number from 0 to count - 1, each equally likely.
   constexpr std::uint32_t below(std::size_t count) {

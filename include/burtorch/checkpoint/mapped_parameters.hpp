@@ -31,7 +31,7 @@ template <class T> class MappedParameters {
       fail(
           "cannot map '%s': expected %zu bytes for %zu parameters, found %zu; is it the file of another "
           "model?",
-          shown(path).c_str(), bytes, layout.size(), file.size());
+          printable(path).c_str(), bytes, layout.size(), file.size());
     return {reinterpret_cast<T*>(file.ownBytes().data()),
             layout.size()};  // a page is aligned for every number
   }

@@ -17,7 +17,7 @@ namespace burtorch::inline BURTORCH_TARGET {
 namespace safetensors {
 
 /// The one tensor of a training's state (training_file.hpp) that is no parameter.
-inline constexpr std::string_view memoryName = "optimizer.memory";
+inline constexpr std::string_view stateName = "optimizer.memory";
 
 inline std::vector<std::uint64_t> shapeOf(const Parameter& block) {
   if (block.role == ParameterRole::bias || block.role == ParameterRole::gain) return {block.rows};
@@ -51,11 +51,11 @@ void checkParameters(const SafetensorsFile& file, const ParameterStore<T>& param
     const std::string wanted = shapeText(shapeOf(block));
     if (tensor == nullptr)
       fail("'%s' lacks the parameter '%s' of shape %s; is it the file of another model?",
-           shown(file.path()).c_str(), shown(name, 50).c_str(), wanted.c_str());
+           printable(file.path()).c_str(), printable(name, 50).c_str(), wanted.c_str());
     if (!fits(*tensor, block))
       fail("'%s' has the parameter '%s' of shape %s, expected %s; was the model of another size?",
-           shown(file.path()).c_str(), shown(name, 50).c_str(), shown(shapeText(tensor->shape), 30).c_str(),
-           wanted.c_str());
+           printable(file.path()).c_str(), printable(name, 50).c_str(),
+           printable(shapeText(tensor->shape), 30).c_str(), wanted.c_str());
     file.checkReadable<T>(*tensor, block.size());
     names.push_back(name);
   }
@@ -63,7 +63,7 @@ void checkParameters(const SafetensorsFile& file, const ParameterStore<T>& param
   for (const TensorInfo& tensor : file.tensors())
     if (&tensor != besides && !std::binary_search(names.begin(), names.end(), std::string_view(tensor.name)))
       fail("'%s' has the tensor '%s', which the model has not; is it the file of another model?",
-           shown(file.path()).c_str(), shown(tensor.name, 50).c_str());
+           printable(file.path()).c_str(), printable(tensor.name, 50).c_str());
 }
 
 /// Loads parameters that were checked.
@@ -85,7 +85,7 @@ void saveParameters(const std::string& path, const ParameterStore<T>& parameters
 /// as by SafetensorsFile::read; the optimiser's part of a training's state is passed over. All is checked before the first
 /// number changes.
 template <TensorNumber T> void loadParameters(const SafetensorsFile& file, ParameterStore<T>& parameters) {
-  safetensors::checkParameters(file, parameters, file.find(safetensors::memoryName));
+  safetensors::checkParameters(file, parameters, file.find(safetensors::stateName));
   safetensors::convertParameters(file, parameters);
 }
 

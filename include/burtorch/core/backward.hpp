@@ -24,7 +24,7 @@ BURTORCH_INLINE void backward(const Value<T, C>& root, std::type_identity_t<T> s
   Tape<T, C>& tape = *currentTapeSlot<T, C>;
   if (root.isZero()) [[unlikely]]
     return Sweep<T, C>(tape).clearInner();  // nothing depends on a constant
-  const Index node = tape.indexOf(root.handle());
+  const NodeIndex node = tape.indexOf(root.handle());
   const auto position = tape.find(node);
   Sweep<T, C> sweep(tape);
   sweep.clearInner();
@@ -47,7 +47,7 @@ void backwardFrom(std::span<const Value<T, C>> roots, std::span<const T> seeds, 
   if (end == 0) return;  // nothing depends on constants
   for (std::size_t i = 0; i < roots.size(); ++i)
     if (!roots[i].isZero()) sweep.addSeed(roots[i].handle().index, hasSeeds ? seeds[i] : T{1});
-  const auto position = tape.find(static_cast<Index>(end - 1));
+  const auto position = tape.find(static_cast<NodeIndex>(end - 1));
   sweep.run(position, tape.gradients()[position.last], [&](auto visit) {
     for (const auto& root : roots)
       if (!root.isZero()) visit(root.handle().index);
@@ -87,7 +87,7 @@ void backward(std::initializer_list<Value<T, C>> roots,
 /// How many 64-bit words of scratch storage a sweep from `root` needs: a byte for every scalar up to it, and to
 /// the end of its block if it is one of many results.
 template <class T, Config C> std::size_t scratchWords(const Value<T, C>& root) {
-  return root.isZero() ? 1 : currentTapeSlot<T, C>->find(root.sysGetRawNodeIndex()).last / 8 + 1;
+  return root.isZero() ? 1 : currentTapeSlot<T, C>->find(root.index()).last / 8 + 1;
 }
 
 /// As `backward`, but visits only the nodes that the root depends on, which it marks in the caller's storage
@@ -97,7 +97,7 @@ void backwardWithScratchStorage(const Value<T, C>& root, std::span<std::uint64_t
                                 std::type_identity_t<T> seed = T{1}) {
   Tape<T, C>& tape = *currentTapeSlot<T, C>;
   if (root.isZero()) return Sweep<T, C>(tape).clearInner();
-  const Index node = tape.indexOf(root.handle());
+  const NodeIndex node = tape.indexOf(root.handle());
   const std::size_t words = scratchWords(root);
   if (scratch.size() < words)
     fail(ErrorCode::outOfRoom,
@@ -119,7 +119,7 @@ template <class T, Config C> void zeroGrad(const Range<T, C>& parameters) {
     for (T& g : parameters.gradients()) g = T{0};
   } else {
     const std::span<T> gradients = currentTape<T, C>().gradients();
-    for (std::size_t i = 0; i < parameters.size(); ++i) gradients[parameters[i].sysGetRawNodeIndex()] = T{0};
+    for (std::size_t i = 0; i < parameters.size(); ++i) gradients[parameters[i].index()] = T{0};
   }
 }
 

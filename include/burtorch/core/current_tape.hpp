@@ -6,10 +6,10 @@
 
 namespace burtorch::inline BURTORCH_TARGET {
 
-template <class T, Config C> void Tape<T, C>::ensure(Room extra) {
+template <class T, Config C> void Tape<T, C>::ensure(TapeCapacity extra) {
   if (hasRoom(extra)) return;
   requireIndices(extra);  // first: the sum could wrap
-  const Room needed = used() + extra, room = arrays_.room();
+  const TapeCapacity needed = used() + extra, room = arrays_.room();
   requireIndices(needed);
   if (!isGrowing_ || !C.allocates)
     fail(ErrorCode::outOfRoom,
@@ -35,7 +35,7 @@ template <class T, Config C> struct ThreadTape {
   static inline constinit thread_local bool isGone = false;
 };
 
-template <class T, Config C> void Tape<T, C>::makeRoom(Room extra) {
+template <class T, Config C> void Tape<T, C>::makeRoom(TapeCapacity extra) {
   if (currentTapeSlot<T, C> == &noTape<T, C>) {
     if constexpr (C.allocates) {
       // The script-like default: every thread has a growing tape of its own, made when it first records something.
@@ -92,7 +92,7 @@ template <class T, Config C> class SampleScope {
 };
 
 /// How much room a recording takes, found by doing it once on a growing tape: for requiredBytes.
-template <class T, Config C = defaultConfig, class Record> Room roomOf(Record&& record) {
+template <class T, Config C = defaultConfig, class Record> TapeCapacity capacityOf(Record&& record) {
   Tape<T, C> tape;
   CurrentTape here(tape);
   record();

@@ -1,9 +1,8 @@
 // Dual numbers: a value and one directional derivative, carried along through the same operators (forward mode).
-// As the scalar of a tape, Value<Dual<T>>, they make the sweep yield Hessian-vector products: see hessianVector.
+// As the scalar of a tape, Value<Dual<T>>, they make the sweep yield second derivatives: see functional/hvp.hpp.
 #pragma once
 
 #include <compare>
-#include <span>
 #include <type_traits>
 
 #include "backward.hpp"
@@ -64,48 +63,22 @@ template <class T> struct Mode<Dual<T>> {
 
   template <class Op> static constexpr Dual<T> unary(Dual<T> x) {
     const T y = apply<Op>(x.value);
-    return {y, Op::slope(x.tangent, x.value, y)};
+    return {y, Op::vjp(x.tangent, x.value, y)};
   }
   template <class Op> static constexpr Dual<T> binary(Dual<T> x, Dual<T> y) {
     const T z = apply<Op>(x.value, y.value);
-    return {z, Op::slopeX(x.tangent, x.value, y.value, z) + Op::slopeY(y.tangent, x.value, y.value, z)};
+    return {z, Op::vjpX(x.tangent, x.value, y.value, z) + Op::vjpY(y.tangent, x.value, y.value, z)};
   }
   template <class Op> static constexpr Dual<T> ternary(Dual<T> x, Dual<T> y, Dual<T> z) {
     const T r = apply<Op>(x.value, y.value, z.value);
-    return {r, Op::slopeX(x.tangent, x.value, y.value, z.value, r) +
-                   Op::slopeY(y.tangent, x.value, y.value, z.value, r) +
-                   Op::slopeZ(z.tangent, x.value, y.value, z.value, r)};
+    return {r, Op::vjpX(x.tangent, x.value, y.value, z.value, r) +
+                   Op::vjpY(y.tangent, x.value, y.value, z.value, r) +
+                   Op::vjpZ(z.tangent, x.value, y.value, z.value, r)};
   }
   template <class Op> static constexpr Dual<T> withConstant(Dual<T> x, PlainOf<T> c) {
     const T y = applyConstant<Op>(x.value, c);
-    return {y, Op::slope(x.tangent, x.value, c, y)};
+    return {y, Op::vjp(x.tangent, x.value, c, y)};
   }
 };
-
-/// The product of the Hessian of `f` at `x` with the vector `v`, by one sweep over a tape of dual numbers.
-/// `f` takes std::span<const X> of any number type X and returns an X. Also gives the gradient, if asked for.
-template <class T, Config C = defaultConfig, class F>
-void hessianVector(F&& f, std::span<const T> x, std::span<const T> v, std::span<T> product,
-                   std::span<T> gradient = {}) {
-  if (v.size() != x.size() || product.size() != x.size() ||
-      (!gradient.empty() && gradient.size() != x.size()))
-    fail("hessianVector of %zu variables, a vector of %zu and a result of %zu", x.size(), v.size(),
-         product.size());
-  using V = Value<Dual<T>, C>;
-  Tape<Dual<T>, C> tape;
-  CurrentTape here(tape);
-  const auto leaves = tape.leaves(x.size());
-  Buffer<V> handles;
-  handles.allocate(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    leaves.values()[i] = {x[i], v[i]};
-    handles.data()[i] = leaves[i];
-  }
-  backward(f(std::span<const V>(handles.data(), x.size())));
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    product[i] = leaves.gradients()[i].tangent;
-    if (!gradient.empty()) gradient[i] = leaves.gradients()[i].value;
-  }
-}
 
 }  // namespace burtorch::inline BURTORCH_TARGET

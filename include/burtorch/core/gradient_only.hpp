@@ -1,5 +1,5 @@
 // Gradients without the function value (paper F.9.1): a node, typically the loss, whose number is never computed
-// because no slope needs it. The operator's slope rule decides; if it reads the result, the number is computed after
+// because no slope needs it. The operator's vjp rule decides; if it reads the result, the number is computed after
 // all. Gradients are the same to the bit.
 #pragma once
 
@@ -17,12 +17,14 @@ template <class T, Config C = defaultConfig> class GradientOnly {
 
   bool isValueSkipped() const { return isSkipped_; }
   /// An error if the number was skipped.
-  T dataCopy() const {
+  T value() const {
     if (isSkipped_) fail("the value of node %u was skipped on request: only its gradient is known", index());
-    return node_.dataCopy();
+    return node_.value();
   }
-  T gradCopy() const { return node_.gradCopy(); }
-  Index index() const { return node_.sysGetRawNodeIndex(); }
+  T grad() const { return node_.grad(); }
+  NodeIndex index() const { return node_.index(); }
+  T dataCopy() const { return value(); }
+  T gradCopy() const { return grad(); }
 
   friend void backward(const GradientOnly& root, T seed = T{1}) { backward(root.node_, seed); }
 
@@ -31,8 +33,8 @@ template <class T, Config C = defaultConfig> class GradientOnly {
   bool isSkipped_;
 };
 
-/// Whether an operator's slope rules can do without its result.
-template <class Op, class T> inline constexpr bool canSkipValue = !slopeReads<Op, T>().readsResult();
+/// Whether an operator's vjp rules can do without its result.
+template <class Op, class T> inline constexpr bool canSkipValue = !vjpReads<Op, T>().readsResult();
 
 /// A node of `Op` without its number: `auto loss = withoutValue<ops::Sqr>(error); backward(loss);`
 template <class Op, class T, Config C> GradientOnly<T, C> withoutValue(const Value<T, C>& x) {
@@ -42,7 +44,7 @@ template <class Op, class T, Config C> GradientOnly<T, C> withoutValue(const Val
     Tape<T, C>& tape = Tape<T, C>::withRoom({1, 1, 0});
     const T unknown{std::numeric_limits<PlainOf<T>>::quiet_NaN()};
     const Opcode op = opcodeOn<Op>(tape);
-    const Index a = x.nodeOn(tape, {1, 1, 0});
+    const NodeIndex a = x.nodeOn(tape, {1, 1, 0});
     return {Value<T, C>(tape.append(op, a, 0, unknown)), true};
   }
 }
@@ -55,7 +57,7 @@ GradientOnly<T, C> withoutValue(const Value<T, C>& x, const Value<T, C>& y) {
     const T unknown{std::numeric_limits<PlainOf<T>>::quiet_NaN()};
     const Opcode op = opcodeOn<Op>(tape);
     if constexpr (C.checks) y.numberOn(tape);  // may fail, before anything changes
-    const Index a = x.nodeOn(tape, Room{1, 1, 0} + y.missing()), b = y.nodeOn(tape, {1, 1, 0});
+    const NodeIndex a = x.nodeOn(tape, TapeCapacity{1, 1, 0} + y.missing()), b = y.nodeOn(tape, {1, 1, 0});
     return {Value<T, C>(tape.append(op, a, b, unknown)), true};
   }
 }

@@ -34,21 +34,21 @@ template <class T, Config C> class TapeGraph {
 
   /// Calls `visit(k, instruction, info, first, count)` in order.
   template <class Visit> void forEach(Visit visit) const {
-    Index first = 0;
+    NodeIndex first = 0;
     for (std::size_t k = 0; k < count_; ++k) {
       const Instruction code = tape_.code()[k];
       const OpInfo& info = tape_.infoOf(code.op());
-      const Index count = info.writesMany() ? code.b() : 1;
+      const NodeIndex count = info.writesMany() ? code.b() : 1;
       visit(k, code, info, first, count);
       first += count;
     }
   }
   /// Calls `visit(operand, count)` for every parameter range that an instruction reads.
   template <class Visit>
-  static void forEachParameter(Instruction code, const OpInfo& info, const Index* words, Visit visit) {
+  static void forEachParameter(Instruction code, const OpInfo& info, const Word* words, Visit visit) {
     if (!info.isLayer()) return;
-    const Index* at = words + code.a();
-    for (const Index* block = at + 1; block < at + 1 + 2 * at[0]; block += 2)
+    const Word* at = words + code.a();
+    for (const Word* block = at + 1; block < at + 1 + 2 * at[0]; block += 2)
       if (const OperandWord operand(block[0]); operand.isParameter()) visit(operand, block[1]);
   }
 
@@ -59,15 +59,15 @@ template <class T, Config C> class TapeGraph {
 
 /// Hands a block whose gradient is final to the caller, if it is wanted.
 template <class T> void reportBlock(const Binding<T>& bound, const SweepOptions<T>& options, std::size_t id) {
-  const Index first = id > 0 ? bound.blockEnds[id - 1] : 0, count = bound.blockEnds[id] - first;
+  const NodeIndex first = id > 0 ? bound.blockEnds[id - 1] : 0, count = bound.blockEnds[id] - first;
   const Selection selection{options.wanted.blocks(), Marks<std::uint8_t>(nullptr)};
   if (!options.wanted.isAll() && !selection.wants(OperandWord(Block{first, count, true}), count)) return;
   const std::uint64_t bit = std::uint64_t{1} << (id % 64);
   if (bound.unwritten != nullptr && (bound.unwritten[id / 64] & bit) != 0) {  // nothing arrived: zero
-    for (Index i = 0; i < count; ++i) bound.gradients[first + i] = T{0};
+    for (NodeIndex i = 0; i < count; ++i) bound.gradients[first + i] = T{0};
     bound.unwritten[id / 64] &= ~bit;
   }
-  options.onFinal(FinalBlock<T>{static_cast<Index>(id), first, {bound.gradients + first, count}});
+  options.onFinal(FinalBlock<T>{static_cast<NodeIndex>(id), first, {bound.gradients + first, count}});
 }
 
 template <class T, Config C, Knobs knobs> class GuidedSweep {
@@ -75,7 +75,7 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
   using Graph = TapeGraph<T, C>;
 
  public:
-  GuidedSweep(Tape<T, C>& tape, Index root, const SweepOptions<T>& options)
+  GuidedSweep(Tape<T, C>& tape, NodeIndex root, const SweepOptions<T>& options)
       : tape_(tape),
         root_(root),
         position_(tape.find(root)),
@@ -85,7 +85,7 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
         selection_{options.wanted.blocks(), Marks<std::uint8_t>(nullptr)} {
     const Binding<T>& bound = tape.binding();
     // Leaves first: they need the strictest alignment.
-    graph_.forEach([&](std::size_t, Instruction, const OpInfo& info, Index, Index count) {
+    graph_.forEach([&](std::size_t, Instruction, const OpInfo& info, NodeIndex, NodeIndex count) {
       if (info.isLeaf()) leafCount_ += count;
     });
     const std::size_t scalars = position_.last + 1;
@@ -122,7 +122,7 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
     T* gradients = tape_.frame().gradients;
     gradients[root_] = gradients[root_] + options_.seed;
     marks_.set(root_);
-    Index last = position_.last;
+    NodeIndex last = position_.last;
     std::size_t untilPoll = options_.pollEvery;
     for (std::size_t k = position_.instruction + 1; k-- > tape_.leadingLeaves();) {
       if constexpr (knobs.stops) {
@@ -136,7 +136,7 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
       }
       const Instruction code = tape_.code()[k];
       const OpInfo& info = tape_.infoOf(code.op());
-      const Index count = info.writesMany() ? code.b() : 1, first = last + 1 - count;
+      const NodeIndex count = info.writesMany() ? code.b() : 1, first = last + 1 - count;
       if (!info.isLeaf() && marks_.hasAny(first, count, 1) &&
           (!knobs.selects || selection_.varied.hasAny(first, count, 1))) {
         pass(code, info, first, last);
@@ -171,14 +171,14 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
   }
   template <class Visit> void forEachLeaf(Visit visit) const {
     std::size_t at = 0;
-    graph_.forEach([&](std::size_t, Instruction, const OpInfo& info, Index first, Index count) {
+    graph_.forEach([&](std::size_t, Instruction, const OpInfo& info, NodeIndex first, NodeIndex count) {
       if (!info.isLeaf()) return;
-      for (Index i = 0; i < count; ++i) visit(first + i, at++);
+      for (NodeIndex i = 0; i < count; ++i) visit(first + i, at++);
     });
   }
   void saveGradients() {
     const Frame<T> frame = tape_.frame();
-    forEachLeaf([&](Index node, std::size_t at) { leaves_[at] = frame.gradients[node]; });
+    forEachLeaf([&](NodeIndex node, std::size_t at) { leaves_[at] = frame.gradients[node]; });
     if constexpr (knobs.stops) {
       const Binding<T>& bound = *frame.parameters;
       for (std::size_t i = 0; i < bound.unwrittenWords; ++i) bits_[i] = bound.unwritten[i];
@@ -188,7 +188,7 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
   /// Blocks that were zero without being written are so again.
   void restoreGradients() {
     const Frame<T> frame = tape_.frame();
-    forEachLeaf([&](Index node, std::size_t at) { frame.gradients[node] = leaves_[at]; });
+    forEachLeaf([&](NodeIndex node, std::size_t at) { frame.gradients[node] = leaves_[at]; });
     const Binding<T>& bound = *frame.parameters;
     for (std::size_t i = 0; i < bound.unwrittenWords; ++i) bound.unwritten[i] = bits_[i];
     for (std::size_t i = 0; savesParameters_ && i < bound.size; ++i) bound.gradients[i] = parameters_[i];
@@ -196,7 +196,7 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
   /// List operators add to all their operands.
   void restoreUnwanted() {
     T* gradients = tape_.frame().gradients;
-    forEachLeaf([&](Index node, std::size_t at) {
+    forEachLeaf([&](NodeIndex node, std::size_t at) {
       if (!selection_.varied.has(node)) gradients[node] = leaves_[at];
     });
   }
@@ -206,13 +206,13 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
       if (!block.isParameter && block.first <= position_.last)
         selection_.varied.set(block.first,
                               std::min<std::size_t>(block.count, position_.last + 1 - block.first), 1);
-    graph_.forEach([&](std::size_t, Instruction code, const OpInfo& info, Index first, Index count) {
+    graph_.forEach([&](std::size_t, Instruction code, const OpInfo& info, NodeIndex first, NodeIndex count) {
       if (info.isLeaf()) return;
       bool does = false;
-      forEachOperandRange(code, info, tape_.words(), [&](Index from, Index n, std::int32_t stride) {
+      forEachOperandRange(code, info, tape_.words(), [&](NodeIndex from, NodeIndex n, std::int32_t stride) {
         does = does || selection_.varied.hasAny(from, n, stride);
       });
-      Graph::forEachParameter(code, info, tape_.words(), [&](OperandWord operand, Index n) {
+      Graph::forEachParameter(code, info, tape_.words(), [&](OperandWord operand, NodeIndex n) {
         does = does || selection_.wants(operand, n);
       });
       if (does) selection_.varied.set(first, count, 1);
@@ -221,36 +221,37 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
 
   // --- One instruction ---
 
-  void pass(Instruction code, const OpInfo& info, Index first, Index last) {
+  void pass(Instruction code, const OpInfo& info, NodeIndex first, NodeIndex last) {
     Frame<T> frame = tape_.frame();
     if constexpr (knobs.selects) frame.selection = &selection_;
     const auto pull = Sweep<T, C>(tape_).pullFunction(code.op());
-    forEachOperandRange(code, info, tape_.words(),
-                        [&](Index from, Index n, std::int32_t stride) { marks_.set(from, n, stride); });
+    forEachOperandRange(code, info, tape_.words(), [&](NodeIndex from, NodeIndex n, std::int32_t stride) {
+      marks_.set(from, n, stride);
+    });
     if constexpr (knobs.keeps)
       passSome(frame, pull, code, info, first, last);
     else
       pull(frame, code, last, true);
   }
   template <class Pull>
-  void passSome(const Frame<T>& frame, Pull pull, Instruction code, const OpInfo& info, Index first,
-                Index last) {
+  void passSome(const Frame<T>& frame, Pull pull, Instruction code, const OpInfo& info, NodeIndex first,
+                NodeIndex last) {
     const double q = options_.keep.probability;
     Rng rng(Rng(options_.keep.seed, options_.keep.step).next(), last);
     const T scale(static_cast<PlainOf<T>>(1 / q));
     if (!info.isScalar()) {
-      for (Index node = first; node <= last; ++node)
+      for (NodeIndex node = first; node <= last; ++node)
         frame.gradients[node] = rng.uniform<double>() < q ? frame.gradients[node] * scale : T{0};
       pull(frame, code, last, true);
       return;
     }
     // The share of every operand is taken apart: what arrives at a zero is that share.
     struct Operand {
-      Index node;
+      NodeIndex node;
       T before;
     } operands[3];
     std::size_t count = 0;
-    forEachOperandRange(code, info, tape_.words(), [&](Index node, Index, std::int32_t) {
+    forEachOperandRange(code, info, tape_.words(), [&](NodeIndex node, NodeIndex, std::int32_t) {
       for (std::size_t i = 0; i < count; ++i)
         if (operands[i].node == node) return;
       operands[count++] = {node, frame.gradients[node]};
@@ -266,7 +267,7 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
   // --- Final blocks ---
 
   static constexpr std::size_t never = static_cast<std::size_t>(-1);
-  std::size_t blockOf(Index offset) const {
+  std::size_t blockOf(NodeIndex offset) const {
     const Binding<T>& bound = tape_.binding();
     std::size_t low = 0, high = bound.blockCount;
     while (low < high) {
@@ -278,8 +279,8 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
   void findFirstUses() {
     const Binding<T>& bound = tape_.binding();
     for (std::size_t id = 0; id < bound.blockCount; ++id) firstUse_[id] = never;
-    graph_.forEach([&](std::size_t k, Instruction code, const OpInfo& info, Index, Index) {
-      Graph::forEachParameter(code, info, tape_.words(), [&](OperandWord operand, Index) {
+    graph_.forEach([&](std::size_t k, Instruction code, const OpInfo& info, NodeIndex, NodeIndex) {
+      Graph::forEachParameter(code, info, tape_.words(), [&](OperandWord operand, NodeIndex) {
         std::size_t& use = firstUse_[blockOf(operand.first())];
         if (use == never) use = k;
       });
@@ -288,7 +289,7 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
       if (firstUse_[id] == never) reportBlock(bound, options_, id);
   }
   void reportFinal(std::size_t k, Instruction code, const OpInfo& info) {
-    Graph::forEachParameter(code, info, tape_.words(), [&](OperandWord operand, Index) {
+    Graph::forEachParameter(code, info, tape_.words(), [&](OperandWord operand, NodeIndex) {
       const std::size_t id = blockOf(operand.first());
       if (firstUse_[id] != k) return;
       firstUse_[id] = never;  // an instruction may read a block twice
@@ -297,7 +298,7 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
   }
 
   Tape<T, C>& tape_;
-  Index root_;
+  NodeIndex root_;
   Position position_;
   const SweepOptions<T>& options_;
   Graph graph_;
@@ -334,7 +335,7 @@ SweepResult backward(const Value<T, C>& root, const SweepOptions<std::type_ident
     for (std::size_t id = 0; reports && id < bound.blockCount; ++id) detail::reportBlock(bound, options, id);
     return {};
   }
-  const Index node = tape.indexOf(root.handle());
+  const NodeIndex node = tape.indexOf(root.handle());
   const auto run = [&]<bool... set>(std::bool_constant<set>...) {
     return detail::GuidedSweep<T, C, detail::Knobs{set...}>(tape, node, options).run();
   };

@@ -11,11 +11,11 @@ template <class T, Config C = defaultConfig> class Value;
 template <class T, Config C = defaultConfig> class Range;
 
 /// Names a node. With checks it also knows its tape and its age, so that a stale or foreign one is caught.
-template <Config C> struct Handle { Index index = static_cast<Index>(maxIndex); };
+template <Config C> struct Handle { NodeIndex index = static_cast<NodeIndex>(maxIndex); };
 template <Config C>
 requires(C.checks) struct Handle<C> {
-  Index index = static_cast<Index>(maxIndex);
-  Index epoch = 0;
+  NodeIndex index = static_cast<NodeIndex>(maxIndex);
+  NodeIndex epoch = 0;
   const void* tape = nullptr;
 };
 
@@ -30,7 +30,7 @@ template <class T> struct Binding {
   std::uint64_t* unwritten = nullptr;
   std::size_t unwrittenWords = 0;
   /// Where each block ends, if blocks are known.
-  const Index* blockEnds = nullptr;
+  const Word* blockEnds = nullptr;
   std::size_t blockCount = 0;
 
   /// Layers remember the numbers of their blocks, so these must mean the same. Only counts are compared.
@@ -45,7 +45,7 @@ struct Selection;  // selection.hpp
 template <class T> struct Frame {
   const T* values;
   T* gradients;
-  const Index* words;
+  const Word* words;
   const Binding<T>* parameters = nullptr;
   const Selection* selection = nullptr;  // nullptr: all gradients are wanted
 };

@@ -6,7 +6,7 @@
 //   struct Twice : LayerOp {
 //     static constexpr std::string_view name = "twice";
 //     template <class T> static void value(const Layer<T>& layer, T* results);
-//     template <class T> static void slope(const Layer<T>& layer);  // adds to the gradients of the operands
+//     template <class T> static void vjp(const Layer<T>& layer);  // adds to the gradients of the operands
 //   };
 // Among the words lies [how many operands, where, count, where, count, ..., the layer's own words]. An operand's `where` is
 // a node, or with its top bit set an offset into the parameters that the tape is bound to (Tape::bind).
@@ -30,32 +30,32 @@ struct LayerOp {
 /// One layer on the tape, as its rules see it.
 template <class T> struct Layer {
   Frame<T> frame;  // gradients only for the slope
-  const Index* words;
-  Index first;  // result
+  const Word* words;
+  NodeIndex first;  // result
 
-  Index operandCount() const { return words[0]; }
-  Index operandSize(Index k) const { return words[2 + 2 * k]; }
-  const T* operand(Index k) const {
+  NodeIndex operandCount() const { return words[0]; }
+  NodeIndex operandSize(NodeIndex k) const { return words[2 + 2 * k]; }
+  const T* operand(NodeIndex k) const {
     const OperandWord at(words[1 + 2 * k]);
     return (at.isParameter() ? frame.parameters->values : frame.values) + at.first();
   }
   /// Whether anybody wants the gradient of an operand.
-  bool wants(Index k) const {
+  bool wants(NodeIndex k) const {
     const OperandWord operand(words[1 + 2 * k]);
     if (!operand.needsGradient()) return false;
     return frame.selection == nullptr || frame.selection->wants(operand, words[2 + 2 * k]);
   }
-  T* operandGradient(Index k) const {
+  T* operandGradient(NodeIndex k) const {
     const OperandWord at(words[1 + 2 * k]);
     return (at.isParameter() ? frame.parameters->gradients : frame.gradients) + at.first();
   }
   const T* results() const { return frame.values + first; }
   T* resultGradients() const { return frame.gradients + first; }
-  const Index* own() const { return words + 1 + 2 * words[0]; }
+  const Word* own() const { return words + 1 + 2 * words[0]; }
 
   /// Whether the gradients of operand `k`, parameter block `id`, are zero and not written yet: then the slope stores them.
   /// Asked once for every use.
-  bool isFirstWrite(Index k, Index id) const {
+  bool isFirstWrite(NodeIndex k, NodeIndex id) const {
     if (!OperandWord(words[1 + 2 * k]).isParameter()) return false;
     std::uint64_t* bits = frame.parameters->unwritten;
     if (bits == nullptr || id / 64 >= frame.parameters->unwrittenWords)
@@ -65,7 +65,7 @@ template <class T> struct Layer {
     bits[id / 64] &= ~bit;
     return isFirst;
   }
-  static constexpr Index noId = static_cast<Index>(maxIndex);
+  static constexpr NodeIndex noId = static_cast<NodeIndex>(maxIndex);
 };
 
 }  // namespace burtorch::inline BURTORCH_TARGET

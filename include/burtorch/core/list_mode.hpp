@@ -90,7 +90,7 @@ template <class X> struct ListMode {
       static_assert(std::is_same_v<ItemOf<L>, PlainOf<X>>, "data of dual numbers must have their plain type");
       return {nullptr,
               {.form = ListForm::numbers,
-               .words = reinterpret_cast<const Index*>(std::data(list)),
+               .words = reinterpret_cast<const Word*>(std::data(list)),
                .count = std::size(list)}};
     }
   }

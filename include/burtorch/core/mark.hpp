@@ -13,16 +13,16 @@ namespace burtorch::inline BURTORCH_TARGET {
 /// cache, some 20 cycles at every sample.
 template <class T, Config C> struct TapeMark {
   std::size_t codeSize = 0;
-  Index lastName = 0;
+  NodeIndex lastName = 0;
   std::size_t bias = 0;
-  Index tailCode = 0;
+  NodeIndex tailCode = 0;
   std::size_t leadingLeaves = 0;
-  Index wordCount = 0;
+  NodeIndex wordCount = 0;
 
   /// With checks: whose mark it is, and the age of the last scalar below it, which changes if that is recorded again.
   struct Owner {
     const Tape<T, C>* tape = nullptr;
-    Index epoch = 0;
+    NodeIndex epoch = 0;
   };
   struct NoOwner {};
   [[no_unique_address]] std::conditional_t<C.checks, Owner, NoOwner> owner = {};

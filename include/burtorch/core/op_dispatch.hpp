@@ -2,7 +2,7 @@
 // unrolled code) hands over operands and says where gradients go; what is called with them is decided here, by arity.
 //
 //   valueOf<Op>(operands[, results])   the result; a block and a layer write to `results`
-//   slopeOf<Op, i>(g, operands)        what operand i of a scalar operator gets
+//   vjpOf<Op, i>(g, operands)        what operand i of a scalar operator gets
 //   vjpOf<Op>(g, operands, sink)       passes a gradient on to all operands
 // Operands have what the operator needs of x() y() z() constant() result(), bias() list(i) index() results()
 // resultGradients(), layer(); a sink has add<i>(g), bias(g), list(i).
@@ -10,7 +10,7 @@
 // Below: the operands of an instruction on a tape, and how one instruction is carried out.
 #pragma once
 
-#include "../ops/slope_reads.hpp"
+#include "../ops/vjp_reads.hpp"
 #include "layer.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
@@ -26,7 +26,7 @@ inline constexpr bool hasPoles = [] {
 }();
 
 /// The constant of an instruction.
-template <class T> PlainOf<T> constantAt(const Index* words, Index at) {
+template <class T> PlainOf<T> constantAt(const Word* words, Word at) {
   PlainOf<T> constant;
   std::memcpy(&constant, words + at, sizeof constant);
   return constant;
@@ -80,42 +80,42 @@ BURTORCH_INLINE constexpr auto valueOf(const Operands& in, [[maybe_unused]] Resu
 }
 
 template <class Op, int operand, class G, class Operands>
-BURTORCH_INLINE constexpr G slopeOf(G g, const Operands& in) {
+BURTORCH_INLINE constexpr G vjpOf(G g, const Operands& in) {
   static_assert(passesTo<Op, operand>);
   if constexpr (Op::arity == Arity::unary)
-    return Op::slope(g, in.x(), in.result());
+    return Op::vjp(g, in.x(), in.result());
   else if constexpr (Op::arity == Arity::constant)
-    return Op::slope(g, in.x(), in.constant(), in.result());
+    return Op::vjp(g, in.x(), in.constant(), in.result());
   else if constexpr (Op::arity == Arity::binary && operand == 0)
-    return Op::slopeX(g, in.x(), in.y(), in.result());
+    return Op::vjpX(g, in.x(), in.y(), in.result());
   else if constexpr (Op::arity == Arity::binary)
-    return Op::slopeY(g, in.x(), in.y(), in.result());
+    return Op::vjpY(g, in.x(), in.y(), in.result());
   else if constexpr (operand == 0)
-    return Op::slopeX(g, in.x(), in.y(), in.z(), in.result());
+    return Op::vjpX(g, in.x(), in.y(), in.z(), in.result());
   else if constexpr (operand == 1)
-    return Op::slopeY(g, in.x(), in.y(), in.z(), in.result());
+    return Op::vjpY(g, in.x(), in.y(), in.z(), in.result());
   else
-    return Op::slopeZ(g, in.x(), in.y(), in.z(), in.result());
+    return Op::vjpZ(g, in.x(), in.y(), in.z(), in.result());
 }
 
 template <class Op, class G, class Operands, class Sink>
 BURTORCH_INLINE constexpr void vjpOf(const G& g, const Operands& in, Sink&& sink) {
   if constexpr (isScalarOp<Op>) {
-    if constexpr (passesTo<Op, 0>) sink.template add<0>(slopeOf<Op, 0>(g, in));
-    if constexpr (passesTo<Op, 1>) sink.template add<1>(slopeOf<Op, 1>(g, in));
-    if constexpr (passesTo<Op, 2>) sink.template add<2>(slopeOf<Op, 2>(g, in));
+    if constexpr (passesTo<Op, 0>) sink.template add<0>(vjpOf<Op, 0>(g, in));
+    if constexpr (passesTo<Op, 1>) sink.template add<1>(vjpOf<Op, 1>(g, in));
+    if constexpr (passesTo<Op, 2>) sink.template add<2>(vjpOf<Op, 2>(g, in));
   } else if constexpr (Op::arity == Arity::layer) {
-    Op::slope(in.layer());
+    Op::vjp(in.layer());
   } else if constexpr (Op::arity == Arity::pair) {
     if constexpr (Op::hasBias) sink.bias(g);
-    Op::slope(g, in.list(0), in.list(1), sink.list(0), sink.list(1));
+    Op::vjp(g, in.list(0), in.list(1), sink.list(0), sink.list(1));
   } else if constexpr (Op::arity == Arity::block) {
-    Op::slope(in.resultGradients(), in.list(0), in.results(), sink.list(0));
+    Op::vjp(in.resultGradients(), in.list(0), in.results(), sink.list(0));
   } else if constexpr (Op::arity == Arity::varying) {
     if constexpr (Op::takesIndex)
-      Op::slope(g, in.list(0), in.result(), sink.list(0), in.index());
+      Op::vjp(g, in.list(0), in.result(), sink.list(0), in.index());
     else
-      Op::slope(g, in.list(0), in.result(), sink.list(0));
+      Op::vjp(g, in.list(0), in.result(), sink.list(0));
   }
 }
 
@@ -152,24 +152,24 @@ template <class T> struct PlainGradients {
 template <class Op, class T> struct TapeOperands {
   Frame<T> frame;
   Instruction code;
-  Index last;
+  NodeIndex last;
 
   BURTORCH_INLINE T x() const { return frame.values[code.a()]; }
   BURTORCH_INLINE T y() const { return frame.values[at<1>()]; }
   BURTORCH_INLINE T z() const { return frame.values[at<2>()]; }
   BURTORCH_INLINE T result() const { return frame.values[last]; }
   BURTORCH_INLINE PlainOf<T> constant() const { return constantAt<T>(frame.words, code.b()); }
-  Index biasNode() const { return words()[0]; }
+  NodeIndex biasNode() const { return words()[0]; }
   const T& bias() const { return frame.values[biasNode()]; }
   List<T> list(std::size_t i) const { return {frame.values, shape(i)}; }
   std::size_t index() const { return words()[shape(0).wordCount()]; }
-  Index first() const { return last + 1 - (infoOf<Op>().writesMany() ? code.b() : 1); }
+  NodeIndex first() const { return last + 1 - (infoOf<Op>().writesMany() ? code.b() : 1); }
   const T* results() const { return frame.values + first(); }
   const T* resultGradients() const { return frame.gradients + first(); }
   Layer<T> layer() const { return {frame, words(), first()}; }
 
   /// Where operand i of a scalar operator lies.
-  template <int i> BURTORCH_INLINE Index at() const {
+  template <int i> BURTORCH_INLINE NodeIndex at() const {
     if constexpr (i == 0)
       return code.a();
     else if constexpr (operandCount<Op> == 2)
@@ -178,13 +178,13 @@ template <class Op, class T> struct TapeOperands {
       return frame.words[code.b() + (i - 1)];
   }
   ListShape shape(std::size_t i) const {
-    const Index* at = words() + (infoOf<Op>().hasBias ? 1 : 0);
+    const Word* at = words() + (infoOf<Op>().hasBias ? 1 : 0);
     const auto first = ListShape::decode(at, code.b());
     return i == 0 ? first : ListShape::decode(at + first.wordCount(), code.b());
   }
 
  private:
-  const Index* words() const { return frame.words + code.a(); }
+  const Word* words() const { return frame.words + code.a(); }
 };
 
 /// Adds gradients where the operands of an instruction have theirs.
@@ -199,23 +199,23 @@ template <class Op, class T> struct TapeSink {
   }
 
  private:
-  BURTORCH_INLINE void addAt(Index node, const T& g) const {
+  BURTORCH_INLINE void addAt(NodeIndex node, const T& g) const {
     in.frame.gradients[node] = in.frame.gradients[node] + g;
   }
 };
 
 /// What a scalar operator passes on, all computed before any of it is added: x and y may be the same node.
-template <class Op, class T> struct Slopes {
+template <class Op, class T> struct Vjps {
   T x, y, z;
 
-  BURTORCH_INLINE Slopes(T g, const TapeOperands<Op, T>& in) {
-    if constexpr (passesTo<Op, 0>) x = slopeOf<Op, 0>(g, in);
-    if constexpr (passesTo<Op, 1>) y = slopeOf<Op, 1>(g, in);
-    if constexpr (passesTo<Op, 2>) z = slopeOf<Op, 2>(g, in);
+  BURTORCH_INLINE Vjps(T g, const TapeOperands<Op, T>& in) {
+    if constexpr (passesTo<Op, 0>) x = vjpOf<Op, 0>(g, in);
+    if constexpr (passesTo<Op, 1>) y = vjpOf<Op, 1>(g, in);
+    if constexpr (passesTo<Op, 2>) z = vjpOf<Op, 2>(g, in);
   }
 
   /// Whether the slope depends on numbers at all; that of x + y does not, and never makes a NaN out of a zero.
-  static constexpr bool readValues = hasConstant<Op> || !slopeReads<Op, T>().readsNothing();
+  static constexpr bool readValues = hasConstant<Op> || !vjpReads<Op, T>().readsNothing();
   BURTORCH_INLINE bool hasNan() const {
     using Traits = ScalarTraits<T>;
     if constexpr (!readValues)
@@ -230,23 +230,23 @@ template <class Op, class T> struct Slopes {
 /// Passes the gradient of one instruction on to its operands. Returns false, and passes nothing on, if 0 * inf would
 /// produce a NaN and the node is not known to be reached.
 template <class Op, class T>
-[[gnu::noinline]] bool pull(Frame<T> frame, Instruction code, Index last, bool isReached) {
+[[gnu::noinline]] bool pull(Frame<T> frame, Instruction code, NodeIndex last, bool isReached) {
   const TapeOperands<Op, T> in{frame, code, last};
   const TapeSink<Op, T> sink{in};
   const T g = frame.gradients[last];
   if constexpr (isScalarOp<Op>) {
-    const Slopes<Op, T> slopes(g, in);
-    if (!isReached && slopes.hasNan() && ScalarTraits<T>::isZero(g)) return false;
-    if constexpr (passesTo<Op, 0>) sink.template add<0>(slopes.x);
-    if constexpr (passesTo<Op, 1>) sink.template add<1>(slopes.y);
-    if constexpr (passesTo<Op, 2>) sink.template add<2>(slopes.z);
+    const Vjps<Op, T> vjps(g, in);
+    if (!isReached && vjps.hasNan() && ScalarTraits<T>::isZero(g)) return false;
+    if constexpr (passesTo<Op, 0>) sink.template add<0>(vjps.x);
+    if constexpr (passesTo<Op, 1>) sink.template add<1>(vjps.y);
+    if constexpr (passesTo<Op, 2>) sink.template add<2>(vjps.z);
   } else if constexpr (!isLeafOp<Op>) {
     if (!isReached) {
       // Without poles finite results have finite slopes; zeros arriving here are then only zeros further down.
       bool isZero = true, isFinite = !hasPoles<Op>;
-      for (Index node = in.first(); node <= last && isZero; ++node)
+      for (NodeIndex node = in.first(); node <= last && isZero; ++node)
         isZero = ScalarTraits<T>::isZero(frame.gradients[node]);
-      for (Index node = in.first(); node <= last && isZero; ++node)
+      for (NodeIndex node = in.first(); node <= last && isZero; ++node)
         isFinite = isFinite && ScalarTraits<T>::isFinite(frame.values[node]);
       if (isZero) return isFinite;
     }
@@ -257,7 +257,7 @@ template <class Op, class T>
 
 /// Computes the results of one instruction again. `values` are those of the frame.
 template <class Op, class T>
-BURTORCH_INLINE void compute(Frame<T> frame, T* values, Instruction code, Index last) {
+BURTORCH_INLINE void compute(Frame<T> frame, T* values, Instruction code, NodeIndex last) {
   const TapeOperands<Op, T> in{frame, code, last};
   if constexpr (isLeafOp<Op>)
     return;
@@ -271,14 +271,14 @@ BURTORCH_INLINE void compute(Frame<T> frame, T* values, Instruction code, Index 
 /// keeps its numbers elsewhere (compile-time graphs). A compiler calls through a constant pointer directly.
 template <class T> struct UserOp {
   OpInfo info;
-  bool (*pull)(Frame<T>, Instruction, Index last, bool isReached);
-  void (*compute)(Frame<T>, T* values, Instruction, Index last);
+  bool (*pull)(Frame<T>, Instruction, NodeIndex last, bool isReached);
+  void (*compute)(Frame<T>, T* values, Instruction, NodeIndex last);
   T (*value)(const PlainOperands<T>&, T* results) = nullptr;  // layers are for tapes only
   void (*vjp)(const T& g, const PlainOperands<T>&, PlainGradients<T>&) = nullptr;
 };
 
 template <class Op, class T> constexpr UserOp<T> makeUserOp() {
-  UserOp<T> op{infoOf<Op>(), &pull<Op, T>, [](Frame<T> frame, T* values, Instruction code, Index last) {
+  UserOp<T> op{infoOf<Op>(), &pull<Op, T>, [](Frame<T> frame, T* values, Instruction code, NodeIndex last) {
                  compute<Op, T>(frame, values, code, last);
                }};
   if constexpr (Op::arity != Arity::layer) {

@@ -15,7 +15,7 @@ struct Selection {
   Marks<std::uint8_t> varied;
 
   /// Whether the gradient of an operand leads to something wanted.
-  bool wants(OperandWord operand, Index count) const {
+  bool wants(OperandWord operand, NodeIndex count) const {
     if (!operand.isParameter()) return varied.hasAny(operand.first(), count, 1);
     for (const Block& block : wanted)
       if (block.isParameter && block.first < operand.first() + count &&

@@ -18,10 +18,10 @@
 namespace burtorch::inline BURTORCH_TARGET {
 
 /// How much of each a tape uses or may use: numbers, instructions, and 32-bit words for constants, lists and names.
-struct Room {
+struct TapeCapacity {
   std::size_t scalars = 0, instructions = 0, words = 0;
 
-  friend constexpr Room operator+(Room x, Room y) {
+  friend constexpr TapeCapacity operator+(TapeCapacity x, TapeCapacity y) {
     return {x.scalars + y.scalars, x.instructions + y.instructions, x.words + y.words};
   }
 };
@@ -89,7 +89,7 @@ template <class T, bool allocates = true, std::size_t skew = 0> class Buffer {
   std::byte* owned_ = nullptr;  // what the allocator gave
 };
 
-inline void requireIndices(Room room) {
+inline void requireIndices(TapeCapacity room) {
   if (room.scalars > maxIndex || room.instructions > maxIndex || room.words > maxIndex)
     fail(ErrorCode::outOfRoom,
          "a tape holds at most %zu scalars and words, not %zu and %zu: rewind between samples", maxIndex,
@@ -106,9 +106,9 @@ template <class T, Config C> class TapeArrays {
   // comparison of the two addresses can see. One gradient of a large layer took 1.8 times as long.
   Buffer<T, C.allocates, 2112> gradients;
   Buffer<Instruction, C.allocates> code;
-  Buffer<Index, C.allocates> words;
+  Buffer<Word, C.allocates> words;
   // Only with checks: when each scalar was recorded.
-  [[no_unique_address]] std::conditional_t<C.checks, Buffer<Index, C.allocates>, Nothing> epochs;
+  [[no_unique_address]] std::conditional_t<C.checks, Buffer<Word, C.allocates>, Nothing> epochs;
 
   constexpr TapeArrays() = default;
   TapeArrays(const TapeArrays&) = delete;
@@ -118,15 +118,15 @@ template <class T, Config C> class TapeArrays {
       if (space_ != nullptr) giveBack();
   }
 
-  Room room() const { return {values.capacity(), code.capacity(), words.capacity()}; }
+  TapeCapacity room() const { return {values.capacity(), code.capacity(), words.capacity()}; }
   /// Whether `extra` fits beside what is used. Compared without adding: a sum could wrap.
-  bool fits(Room used, Room extra) const {
+  bool fits(TapeCapacity used, TapeCapacity extra) const {
     return extra.scalars <= values.capacity() - used.scalars &&
            extra.instructions <= code.capacity() - used.instructions &&
            extra.words <= words.capacity() - used.words;
   }
 
-  void allocate(Room room) {
+  void allocate(TapeCapacity room) {
     requireIndices(room);
     values.allocate(room.scalars);
     gradients.allocate(room.scalars);
@@ -134,7 +134,7 @@ template <class T, Config C> class TapeArrays {
     words.allocate(room.words);
     if constexpr (C.checks) epochs.allocate(room.scalars);
   }
-  void grow(Room needed) {
+  void grow(TapeCapacity needed) {
     if (values.capacity() == 0 && code.capacity() == 0 && words.capacity() == 0) reserve();
     if (needed.scalars > values.capacity()) {
       growOne(gradients, needed.scalars);
@@ -146,22 +146,22 @@ template <class T, Config C> class TapeArrays {
   }
   /// How much address space a growing tape reserves.
   static constexpr std::size_t reservedBytes() {
-    return 2 * part<T>() + part<Instruction>() + (C.checks ? 2 : 1) * part<Index>();
+    return 2 * part<T>() + part<Instruction>() + (C.checks ? 2 : 1) * part<Word>();
   }
 
-  static constexpr std::size_t requiredBytes(Room room) {
-    const std::size_t perScalar = 2 * sizeof(T) + (C.checks ? sizeof(Index) : 0);
-    return room.scalars * perScalar + room.instructions * sizeof(Instruction) + room.words * sizeof(Index) +
+  static constexpr std::size_t requiredBytes(TapeCapacity room) {
+    const std::size_t perScalar = 2 * sizeof(T) + (C.checks ? sizeof(Word) : 0);
+    return room.scalars * perScalar + room.instructions * sizeof(Instruction) + room.words * sizeof(Word) +
            alignof(T) + alignof(Instruction);  // lost at most to alignment
   }
   /// As many instructions as scalars and two words each, as many as fit and a tape can hold.
-  static constexpr Room evenRoom(std::size_t bytes) {
+  static constexpr TapeCapacity evenRoom(std::size_t bytes) {
     const std::size_t overhead = requiredBytes({}), each = requiredBytes({1, 1, 2}) - overhead;
     const std::size_t fitting = bytes < overhead ? 0 : (bytes - overhead) / each;
     const std::size_t count = fitting < maxIndex / 2 ? fitting : maxIndex / 2;
     return {count, count, 2 * count};
   }
-  void borrow(std::span<std::byte> memory, Room room) {
+  void borrow(std::span<std::byte> memory, TapeCapacity room) {
     requireIndices(room);
     if (memory.size() < requiredBytes(room))
       fail(ErrorCode::outOfRoom, "a buffer of %zu bytes is too small for the room asked for: %zu are needed",
@@ -247,7 +247,7 @@ template <class T, Config C> class TapeArrays {
   /// A tape that never outgrew the first step leaves its space to the next one.
   void giveBack() {
     const bool isSmall = values.capacity() * sizeof(T) <= Space::step &&
-                         words.capacity() * sizeof(Index) <= Space::step &&
+                         words.capacity() * sizeof(Word) <= Space::step &&
                          code.capacity() * sizeof(Instruction) <= Space::step;
     if (isSmall)
       SpareSpaces<TapeArrays>::give(space_);

@@ -27,11 +27,11 @@ template <class T, Config C> class Sweep {
 
   /// Puts the seed of a single root in place. An inner node's gradient is zero by now: it is set without being read,
   /// because what was just written comes back from memory only some nine cycles later.
-  BURTORCH_INLINE void seed(Position position, Index root, T seed) {
+  BURTORCH_INLINE void seed(Position position, NodeIndex root, T seed) {
     if (tape_.code()[position.instruction].op() == OpList::indexOf<ops::Leaf>()) return addSeed(root, seed);
     tape_.frame().gradients[root] = seed;
   }
-  void addSeed(Index root, T seed) {
+  void addSeed(NodeIndex root, T seed) {
     T* gradients = tape_.frame().gradients;
     gradients[root] = gradients[root] + seed;
   }
@@ -49,14 +49,14 @@ template <class T, Config C> class Sweep {
 
   /// Visits only what `node` depends on, which it marks: a byte for every scalar up to the last of its instruction, all
   /// zero at first.
-  BURTORCH_INLINE void runReached(Position root, Index node, T g, std::uint64_t* marks) {
+  BURTORCH_INLINE void runReached(Position root, NodeIndex node, T g, std::uint64_t* marks) {
     const ReachedOnly policy(marks, tape_);
     policy.marks.set(node);
     runFast(tape_, root.instruction, root.last, g, policy);
   }
 
   /// How one instruction passes its gradient on.
-  using Pull = bool (*)(Frame<T>, Instruction, Index, bool);
+  using Pull = bool (*)(Frame<T>, Instruction, NodeIndex, bool);
   Pull pullFunction(Opcode op) const { return op < firstUserOpcode ? pulls[op] : tape_.userOp(op)->pull; }
 
  private:
@@ -73,7 +73,7 @@ template <class T, Config C> class Sweep {
         : marks(reinterpret_cast<std::uint8_t*>(storage)), words(storage), tape(from) {}
 
     /// Long runs of single numbers that are not reached are skipped eight at a time, down to `lowest`.
-    BURTORCH_INLINE void skip(const Instruction*& code, Index& last, const Instruction* lowest) const {
+    BURTORCH_INLINE void skip(const Instruction*& code, NodeIndex& last, const Instruction* lowest) const {
       if ((last & 7) != 7) return;
       while (code - lowest >= 8 && words[last / 8] == 0) {
         code -= 8;
@@ -83,7 +83,7 @@ template <class T, Config C> class Sweep {
     [[gnu::noinline]] void setOperands(Instruction code) const {
       forEachOperandRange(
           code, tape.infoOf(code.op()), tape.words(),
-          [&](Index first, Index count, std::int32_t stride) { marks.set(first, count, stride); });
+          [&](NodeIndex first, NodeIndex count, std::int32_t stride) { marks.set(first, count, stride); });
     }
 
     Marks<std::uint8_t> marks;
@@ -93,43 +93,46 @@ template <class T, Config C> class Sweep {
 
   /// Returns the instruction where 0 * inf produced a NaN, or nullptr when the sweep finished.
   template <class Policy = Everything>
-  [[gnu::noinline]] static const Instruction* runFast(const Tape<T, C>& tape, std::size_t root, Index last,
-                                                      T g, Policy policy = {});
+  [[gnu::noinline]] static const Instruction* runFast(const Tape<T, C>& tape, std::size_t root,
+                                                      NodeIndex last, T g, Policy policy = {});
   [[gnu::noinline]] void clearSwept();
 
   /// Continues a sweep with exact knowledge of what was reached, written into the sign of the zeros: -0 is "never".
   template <class ForEachRoot>
   [[gnu::cold, gnu::noinline]] void runCarefully(Position root, std::size_t resume, ForEachRoot forEachRoot) {
     T* g = tape_.frame().gradients;
-    const auto setReached = [g](Index node) {
+    const auto setReached = [g](NodeIndex node) {
       if (Traits::isUnreached(g[node])) g[node] = T{0};
     };
-    walk(root, [&](Instruction, const OpInfo& info, Index first, Index last) {
+    walk(root, [&](Instruction, const OpInfo& info, NodeIndex first, NodeIndex last) {
       if (info.isLeaf()) return;
-      for (Index node = first; node <= last; ++node)
+      for (NodeIndex node = first; node <= last; ++node)
         if (Traits::isZero(g[node])) g[node] = Traits::unreached();
     });
     setReached(root.last);
     forEachRoot(setReached);
-    walk(root, [&](Instruction code, const OpInfo& info, Index first, Index last, std::size_t k) {
+    walk(root, [&](Instruction code, const OpInfo& info, NodeIndex first, NodeIndex last, std::size_t k) {
       bool isReached = false;
-      for (Index node = first; node <= last; ++node) isReached = isReached || !Traits::isUnreached(g[node]);
+      for (NodeIndex node = first; node <= last; ++node)
+        isReached = isReached || !Traits::isUnreached(g[node]);
       if (!isReached) return;
       if (k <= resume) pullFunction(code.op())(tape_.frame(), code, last, true);
-      forEachOperandRange(code, info, tape_.words(), [&](Index from, Index count, std::int32_t stride) {
-        for (std::int64_t i = 0; i < count; ++i) setReached(static_cast<Index>(from + i * stride));
-      });
+      forEachOperandRange(code, info, tape_.words(),
+                          [&](NodeIndex from, NodeIndex count, std::int32_t stride) {
+                            for (std::int64_t i = 0; i < count; ++i)
+                              setReached(static_cast<NodeIndex>(from + i * stride));
+                          });
     });
   }
 
   /// Calls `visit(instruction, info, first, last[, k])` for every instruction from `from` down to the leading leaves.
   template <class Visit> void walk(Position from, Visit visit) {
-    Index last = from.last;
+    NodeIndex last = from.last;
     for (std::size_t k = from.instruction + 1; k-- > tape_.leadingLeaves();) {
       const Instruction code = tape_.code()[k];
       const OpInfo& info = tape_.infoOf(code.op());
-      const Index first = last + 1 - (info.writesMany() ? code.b() : 1);
-      if constexpr (std::is_invocable_v<Visit, Instruction, const OpInfo&, Index, Index, std::size_t>)
+      const NodeIndex first = last + 1 - (info.writesMany() ? code.b() : 1);
+      if constexpr (std::is_invocable_v<Visit, Instruction, const OpInfo&, NodeIndex, NodeIndex, std::size_t>)
         visit(code, info, first, last, k);
       else
         visit(code, info, first, last);
@@ -150,12 +153,12 @@ const std::array<typename Sweep<T, C>::Pull, OpList::size> Sweep<T, C>::pulls =
 
 template <class T, Config C>
 template <class Policy>
-const Instruction* Sweep<T, C>::runFast(const Tape<T, C>& tape, std::size_t root, Index last, T g,
+const Instruction* Sweep<T, C>::runFast(const Tape<T, C>& tape, std::size_t root, NodeIndex last, T g,
                                         [[maybe_unused]] Policy policy) {
   // Three pointers, not a Frame: they must stay in registers across the calls below.
   const T* const values = tape.frame().values;
   T* const gradients = tape.frame().gradients;
-  const Index* const words = tape.frame().words;
+  const Word* const words = tape.frame().words;
   const Instruction* const stop = tape.code() + tape.leadingLeaves();
   const Instruction* code = tape.code() + root + 1;
   // From here on every instruction writes one number, and none is a leading leaf.
@@ -171,7 +174,7 @@ const Instruction* Sweep<T, C>::runFast(const Tape<T, C>& tape, std::size_t root
     step = Step::next;
     if constexpr (Policy::knowsReached) {
       if (!policy.marks.has(last)) {
-        const Index count = code < singles && tape.infoOf(here.op()).writesMany() ? here.b() : 1;
+        const NodeIndex count = code < singles && tape.infoOf(here.op()).writesMany() ? here.b() : 1;
         if (count == 1 || !policy.marks.hasAny(last + 1 - count, count, 1)) {
           last -= count;
           policy.skip(code, last, singles);
@@ -183,23 +186,23 @@ const Instruction* Sweep<T, C>::runFast(const Tape<T, C>& tape, std::size_t root
     }
     const auto visit = [&]<class Op>() __attribute__((always_inline)) {
       if constexpr (operandCount<Op> == 1 || operandCount<Op> == 2) {
-        const Index below = last - 1;
+        const NodeIndex below = last - 1;
         T next = gradients[below];
         if constexpr (Policy::knowsReached) {
           policy.marks.set(here.a());
           if constexpr (operandCount<Op> == 2) policy.marks.set(here.b());
         }
-        const Slopes<Op, T> slopes(g, {{values, gradients, words}, here, last});
+        const Vjps<Op, T> vjps(g, {{values, gradients, words}, here, last});
         if constexpr (!Policy::knowsReached) {
-          if (slopes.hasNan() && Traits::isZero(g)) [[unlikely]] {
+          if (vjps.hasNan() && Traits::isZero(g)) [[unlikely]] {
             step = Step::nanFromZero;
             return;
           }
         }
-        const T x = gradients[here.a()] + slopes.x;
+        const T x = gradients[here.a()] + vjps.x;
         gradients[here.a()] = x;
         if constexpr (operandCount<Op> == 2) {
-          const T y = gradients[here.b()] + slopes.y;
+          const T y = gradients[here.b()] + vjps.y;
           gradients[here.b()] = y;
           if (here.b() == below)
             next = y;
@@ -242,19 +245,20 @@ const Instruction* Sweep<T, C>::runFast(const Tape<T, C>& tape, std::size_t root
 
 template <class T, Config C> void Sweep<T, C>::clearSwept() {
   T* gradients = tape_.frame().gradients;
-  walk(tape_.at(tape_.sweptCode() - 1), [&](Instruction, const OpInfo& info, Index first, Index last) {
-    if (info.isLeaf()) return;
-    for (Index node = first; node <= last; ++node) gradients[node] = T{0};
-  });
+  walk(tape_.at(tape_.sweptCode() - 1),
+       [&](Instruction, const OpInfo& info, NodeIndex first, NodeIndex last) {
+         if (info.isLeaf()) return;
+         for (NodeIndex node = first; node <= last; ++node) gradients[node] = T{0};
+       });
 }
 
 /// Everything of the sweep that does not dissolve into its callers, for one type of numbers.
-#define BURTORCH_SWEEP_INSTANCES(EXTERN, T)                                                       \
-  EXTERN template class Sweep<T, defaultConfig>;                                                  \
-  EXTERN template const Instruction* Sweep<T, defaultConfig>::runFast(                            \
-      const Tape<T, defaultConfig>&, std::size_t, Index, T, Sweep<T, defaultConfig>::Everything); \
-  EXTERN template const Instruction* Sweep<T, defaultConfig>::runFast(                            \
-      const Tape<T, defaultConfig>&, std::size_t, Index, T, Sweep<T, defaultConfig>::ReachedOnly);
+#define BURTORCH_SWEEP_INSTANCES(EXTERN, T)                                                           \
+  EXTERN template class Sweep<T, defaultConfig>;                                                      \
+  EXTERN template const Instruction* Sweep<T, defaultConfig>::runFast(                                \
+      const Tape<T, defaultConfig>&, std::size_t, NodeIndex, T, Sweep<T, defaultConfig>::Everything); \
+  EXTERN template const Instruction* Sweep<T, defaultConfig>::runFast(                                \
+      const Tape<T, defaultConfig>&, std::size_t, NodeIndex, T, Sweep<T, defaultConfig>::ReachedOnly);
 #ifdef BURTORCH_COMPILED  // by the target burtorch::compiled, which holds them (src/instances.cpp)
 BURTORCH_SWEEP_INSTANCES(extern, double)
 BURTORCH_SWEEP_INSTANCES(extern, float)

@@ -67,7 +67,7 @@ class Wanted {
 
 /// A parameter block whose gradient no later part of the sweep changes.
 template <class T> struct FinalBlock {
-  Index id, first;
+  NodeIndex id, first;
   std::span<T> gradients;
 };
 

@@ -25,13 +25,13 @@ template <class T, Config C> class Tape {
   /// Grows as needed.
   constexpr Tape() = default;
   /// Allocates once; what does not fit is an error and changes nothing.
-  explicit Tape(Room room) requires(C.allocates) : isGrowing_(false) {
+  explicit Tape(TapeCapacity room) requires(C.allocates) : isGrowing_(false) {
     arrays_.allocate(room);
     startEpoch();
     updateLimit();
   }
   /// Lives in the caller's memory and never allocates. `room` must fit: see requiredBytes.
-  Tape(std::span<std::byte> memory, Room room) : isGrowing_(false) {
+  Tape(std::span<std::byte> memory, TapeCapacity room) : isGrowing_(false) {
     arrays_.borrow(memory, room);
     startEpoch();
     updateLimit();
@@ -52,11 +52,13 @@ template <class T, Config C> class Tape {
   }
 
   /// How large a buffer must be for this much room, wherever it starts.
-  static constexpr std::size_t requiredBytes(Room room) { return TapeArrays<T, C>::requiredBytes(room); }
+  static constexpr std::size_t requiredBytes(TapeCapacity room) {
+    return TapeArrays<T, C>::requiredBytes(room);
+  }
 
   /// How many scalars are on the tape; their indices are 0 ... size() - 1.
   std::size_t size() const { return codeSize_ + bias_; }
-  Room used() const { return {size(), codeSize_, wordCount_}; }
+  TapeCapacity used() const { return {size(), codeSize_, wordCount_}; }
 
   std::span<T> values() { return {arrays_.values.data(), size()}; }
   std::span<T> gradients() { return {arrays_.gradients.data(), size()}; }
@@ -97,7 +99,7 @@ template <class T, Config C> class Tape {
       bias_ = mark.bias;
       updateLimit();
     }
-    if (sweptCode_ > codeSize_) sweptCode_ = static_cast<Index>(codeSize_);
+    if (sweptCode_ > codeSize_) sweptCode_ = static_cast<NodeIndex>(codeSize_);
     startEpoch();
   }
   void clear() { rewind(Mark{}); }
@@ -108,11 +110,13 @@ template <class T, Config C> class Tape {
     sweptCode_ = 0;
   }
 
-  bool isLeaf(Index node) const {
+  bool isLeaf(NodeIndex node) const {
     return arrays_.code.data()[find(node).instruction].op() == OpList::indexOf<ops::Leaf>();
   }
   /// The operator that made a node.
-  const OpInfo& opOf(Index node) const { return infoOf(arrays_.code.data()[find(node).instruction].op()); }
+  const OpInfo& opOf(NodeIndex node) const {
+    return infoOf(arrays_.code.data()[find(node).instruction].op());
+  }
 
   /// From now on layers find their parameters there. What is bound must outlive its use; a tape that still holds nodes
   /// can only change to another set of parameters of the same layout.
@@ -126,7 +130,7 @@ template <class T, Config C> class Tape {
   template <class Store>
   requires requires(Store& store) { Binding<T>(store.binding()); }
   void bind(Store& store) { bind(store.binding()); }
-  /// As above, the parameters being nodes of this tape: for functions of the parameters (record, hessianVector).
+  /// As above, the parameters being nodes of this tape: for functions of the parameters (record, hvp).
   void bind(const Range<T, C>& nodes);
   const Binding<T>& binding() const { return binding_; }
 
@@ -142,38 +146,38 @@ template <class T, Config C> class Tape {
     }
     return *tape;
   }
-  [[gnu::cold, gnu::noinline]] static void makeRoom(Room extra);
+  [[gnu::cold, gnu::noinline]] static void makeRoom(TapeCapacity extra);
   /// The same for operators that need more than a node.
-  static Tape& withRoom(Room extra) {
+  static Tape& withRoom(TapeCapacity extra) {
     if (!currentTapeSlot<T, C>->hasRoom(extra)) makeRoom(extra);
     return *currentTapeSlot<T, C>;
   }
 
   /// Appends a node; there must be room.
-  BURTORCH_INLINE Handle<C> append(Opcode op, Index a, Index b, T value) {
+  BURTORCH_INLINE Handle<C> append(Opcode op, NodeIndex a, NodeIndex b, T value) {
     const std::size_t node = codeSize_ + bias_;
     arrays_.values.data()[node] = value;
     arrays_.gradients.data()[node] = T{0};
     arrays_.code.data()[codeSize_] = Instruction(op, a, b);
     ++codeSize_;
-    return handle(static_cast<Index>(node));
+    return handle(static_cast<NodeIndex>(node));
   }
   BURTORCH_INLINE Handle<C> appendLeaf(T value) {
     if (leadingLeaves_ == codeSize_) ++leadingLeaves_;
     return append(OpList::indexOf<ops::Leaf>(), 0, 1, value);
   }
   /// Appends a leaf of 0 to the current tape, with room for `after` behind it.
-  [[gnu::cold, gnu::noinline]] static Index appendZero(Room after) {
-    Tape& tape = withRoom(after + Room{1, 1, 0});
+  [[gnu::cold, gnu::noinline]] static NodeIndex appendZero(TapeCapacity after) {
+    Tape& tape = withRoom(after + TapeCapacity{1, 1, 0});
     return tape.indexOf(tape.appendLeaf(T{0}));
   }
   /// Appends a block of `count` results; the caller fills in their values.
-  T* appendBlock(Opcode op, Index a, std::size_t count) {
+  T* appendBlock(Opcode op, NodeIndex a, std::size_t count) {
     const std::size_t first = size();
     if (op == OpList::indexOf<ops::Leaf>() && leadingLeaves_ == codeSize_) ++leadingLeaves_;
-    arrays_.code.data()[codeSize_++] = Instruction(op, a, static_cast<Index>(count));
+    arrays_.code.data()[codeSize_++] = Instruction(op, a, static_cast<NodeIndex>(count));
     bias_ = first + count - codeSize_;
-    tailCode_ = static_cast<Index>(codeSize_);
+    tailCode_ = static_cast<NodeIndex>(codeSize_);
     updateLimit();
     for (std::size_t i = first; i < first + count; ++i) arrays_.gradients.data()[i] = T{0};
     if constexpr (C.checks)
@@ -181,18 +185,18 @@ template <class T, Config C> class Tape {
     return arrays_.values.data() + first;
   }
   /// Appends words (a constant, a list); there must be room. Returns where they lie.
-  template <std::size_t count> BURTORCH_INLINE Index appendWords(const void* words) {
-    const Index at = wordCount_;
-    std::memcpy(arrays_.words.data() + at, words, count * sizeof(Index));
-    wordCount_ += static_cast<Index>(count);
+  template <std::size_t count> BURTORCH_INLINE NodeIndex appendWords(const void* words) {
+    const NodeIndex at = wordCount_;
+    std::memcpy(arrays_.words.data() + at, words, count * sizeof(Word));
+    wordCount_ += static_cast<NodeIndex>(count);
     return at;
   }
-  BURTORCH_INLINE T valueAt(Index node) const { return arrays_.values.data()[node]; }
+  BURTORCH_INLINE T valueAt(NodeIndex node) const { return arrays_.values.data()[node]; }
   /// Words may be written here before they are committed: an error on the way changes nothing.
-  Index* nextWord() { return arrays_.words.data() + wordCount_; }
-  void commitWords(std::size_t count) { wordCount_ += static_cast<Index>(count); }
+  Word* nextWord() { return arrays_.words.data() + wordCount_; }
+  void commitWords(std::size_t count) { wordCount_ += static_cast<NodeIndex>(count); }
 
-  BURTORCH_INLINE Handle<C> handle(Index node) {
+  BURTORCH_INLINE Handle<C> handle(NodeIndex node) {
     if constexpr (C.checks) {
       arrays_.epochs.data()[node] = epoch_;
       return {node, epoch_, this};
@@ -200,13 +204,13 @@ template <class T, Config C> class Tape {
       return {node};
     }
   }
-  Handle<C> handleOf(Index node) const {
+  Handle<C> handleOf(NodeIndex node) const {
     if constexpr (C.checks)
       return {node, arrays_.epochs.data()[node], this};
     else
       return {node};
   }
-  BURTORCH_INLINE Index indexOf(const Handle<C>& handle) const {
+  BURTORCH_INLINE NodeIndex indexOf(const Handle<C>& handle) const {
     if constexpr (C.checks) check(handle);
     return handle.index;
   }
@@ -215,8 +219,7 @@ template <class T, Config C> class Tape {
     std::size_t i = 0;
     while (i < userOpCount_ && userOps_[i] != op) ++i;
     if (i == maxUserOps)
-      fail(ErrorCode::outOfRoom, "more than %zu different operators of the user's own on one tape",
-           maxUserOps);
+      fail(ErrorCode::outOfRoom, "more than %zu different user-defined operators on a tape", maxUserOps);
     if (i == userOpCount_) userOps_[userOpCount_++] = op;
     return static_cast<Opcode>(firstUserOpcode + i);
   }
@@ -226,7 +229,7 @@ template <class T, Config C> class Tape {
   }
 
   /// An operand of a layer as its word, after a check that it is there.
-  Index operandWord(Block block, std::string_view layer) const {
+  NodeIndex operandWord(Block block, std::string_view layer) const {
     const std::size_t end = std::size_t{block.first} + block.count;
     if (block.isParameter) {
       if (end > binding_.size) failUnbound(end, layer);
@@ -243,7 +246,7 @@ template <class T, Config C> class Tape {
   /// Where a walk is: an instruction and the last scalar that it wrote.
   struct Position {
     std::size_t instruction;
-    Index last;
+    NodeIndex last;
   };
   std::size_t outputCount(std::size_t instruction) const {
     const Instruction code = arrays_.code.data()[instruction];
@@ -251,16 +254,16 @@ template <class T, Config C> class Tape {
   }
   /// The position of an instruction.
   Position at(std::size_t instruction) const {
-    if (instruction >= tailCode_) return {instruction, static_cast<Index>(instruction + bias_)};
+    if (instruction >= tailCode_) return {instruction, static_cast<NodeIndex>(instruction + bias_)};
     std::size_t k = tailCode_, first = tailCode_ + bias_, last = first;
     while (k > instruction) {
       last = first - 1;
       first -= outputCount(--k);
     }
-    return {k, static_cast<Index>(last)};
+    return {k, static_cast<NodeIndex>(last)};
   }
   /// The instruction that wrote a node: at once after the last block, otherwise by walking down from there.
-  BURTORCH_INLINE Position find(Index node) const {
+  BURTORCH_INLINE Position find(NodeIndex node) const {
     return node >= tailCode_ + bias_ ? Position{node - bias_, node} : findBelow(node);
   }
   Instruction instruction(std::size_t k) const { return arrays_.code.data()[k]; }
@@ -268,46 +271,44 @@ template <class T, Config C> class Tape {
   Frame<T> frame() const {
     return {arrays_.values.data(), arrays_.gradients.data(), arrays_.words.data(), &binding_};
   }
-  const Index* words() const { return arrays_.words.data(); }
+  const Word* words() const { return arrays_.words.data(); }
   /// Instructions before this one are all leaves: a sweep may stop here.
   std::size_t leadingLeaves() const { return leadingLeaves_; }
   /// Inner nodes of instructions before this one may hold gradients of an earlier sweep.
   std::size_t sweptCode() const { return sweptCode_; }
-  void setSwept(const Position& root) { sweptCode_ = static_cast<Index>(root.instruction + 1); }
+  void setSwept(const Position& root) { sweptCode_ = static_cast<NodeIndex>(root.instruction + 1); }
 
   static constexpr std::size_t wordsOfName([[maybe_unused]] std::string_view name) {
     if constexpr (C.names)
-      return 3 + (name.size() + sizeof(Index) - 1) / sizeof(Index);
+      return 3 + (name.size() + sizeof(Word) - 1) / sizeof(Word);
     else
       return 0;
   }
   /// The gradient of a node was set from outside: the next sweep clears it, unless it is a leaf's.
-  void touchGradient(Index node) {
-    const auto code = static_cast<Index>(find(node).instruction + 1);
+  void touchGradient(NodeIndex node) {
+    const auto code = static_cast<NodeIndex>(find(node).instruction + 1);
     if (sweptCode_ < code) sweptCode_ = code;
   }
-  void setName(Index node, std::string_view name);
+  void setName(NodeIndex node, std::string_view name);
 
-  std::string_view nameOf(Index node) const;
+  std::string_view nameOf(NodeIndex node) const;
 
  private:
-  [[gnu::noinline]] Position findBelow(Index node) const {
+  [[gnu::noinline]] Position findBelow(NodeIndex node) const {
     std::size_t instruction = tailCode_, first = tailCode_ + bias_;
     do first -= outputCount(--instruction);
     while (node < first);
-    return {instruction, static_cast<Index>(first + outputCount(instruction) - 1)};
+    return {instruction, static_cast<NodeIndex>(first + outputCount(instruction) - 1)};
   }
   [[noreturn, gnu::cold]] void failUnbound(std::size_t needed, std::string_view layer) const {
     if (binding_.size == 0)
-      fail(
-          "%.*s: the tape is not bound to parameters; make it with Tape(store) or call tape.bind(store) "
-          "first",
-          static_cast<int>(layer.size()), layer.data());
+      fail("%.*s: the tape is not bound to parameters; make it with Tape(store) or call tape.bind(store)",
+           static_cast<int>(layer.size()), layer.data());
     fail("%.*s: its parameters end at %zu, the tape is bound to %zu; is that the store of another model?",
          static_cast<int>(layer.size()), layer.data(), needed, binding_.size);
   }
-  void ensure(Room extra);
-  bool hasRoom(Room extra) const { return arrays_.fits(used(), extra); }
+  void ensure(TapeCapacity extra);
+  bool hasRoom(TapeCapacity extra) const { return arrays_.fits(used(), extra); }
   void startEpoch() {
     if constexpr (C.checks) epoch_ = nextEpoch();
   }
@@ -328,21 +329,21 @@ template <class T, Config C> class Tape {
   // A scalar node takes one scalar and one instruction, so their difference, the bias, changes only with blocks: one
   // counter and one limit serve both on the way of every operator. For the order of the fields see Mark.
   std::size_t codeSize_ = 0;
-  Index wordCount_ = 0;
+  NodeIndex wordCount_ = 0;
   std::size_t limit_ = 0;          // codeSize_ at which a scalar node finds no room
-  Index lastName_ = 0;             // position + 1 of the youngest name among the words
+  NodeIndex lastName_ = 0;         // position + 1 of the youngest name among the words
   std::size_t bias_ = 0;           // scalars - instructions
-  Index tailCode_ = 0;             // from here on every instruction writes one scalar
+  NodeIndex tailCode_ = 0;         // from here on every instruction writes one scalar
   std::size_t leadingLeaves_ = 0;  // instructions before this one are all leaves
-  Index sweptCode_ = 0;
+  NodeIndex sweptCode_ = 0;
   TapeArrays<T, C> arrays_;
   bool isGrowing_ = true;
   std::uint8_t userOpCount_ = 0;
   const UserOp<T>* userOps_[maxUserOps] = {};
-  Index epoch_ = 0;  // a new one at every rewind; only with checks
+  NodeIndex epoch_ = 0;  // a new one at every rewind; only with checks
   Binding<T> binding_;
-  static constexpr Index noNode = static_cast<Index>(maxIndex);
-  Index firstParameter_ = noNode;  // where the parameters are nodes of this tape
+  static constexpr NodeIndex noNode = static_cast<NodeIndex>(maxIndex);
+  NodeIndex firstParameter_ = noNode;  // where the parameters are nodes of this tape
 };
 
 }  // namespace burtorch::inline BURTORCH_TARGET

@@ -10,27 +10,27 @@
 namespace burtorch::inline BURTORCH_TARGET {
 
 template <class T, Config C>
-void Tape<T, C>::setName([[maybe_unused]] Index node, [[maybe_unused]] std::string_view name) {
+void Tape<T, C>::setName([[maybe_unused]] NodeIndex node, [[maybe_unused]] std::string_view name) {
   if constexpr (C.names) {
     const std::size_t words = wordsOfName(name);
-    const std::size_t offset = offsetWithin(arrays_.words.data(), wordCount_ * sizeof(Index), name.data());
+    const std::size_t offset = offsetWithin(arrays_.words.data(), wordCount_ * sizeof(Word), name.data());
     ensure({0, 0, words});
     if (offset != notWithin)
       name = {reinterpret_cast<const char*>(arrays_.words.data()) + offset, name.size()};
 
-    Index* at = nextWord();
+    Word* at = nextWord();
     at[0] = lastName_;
     at[1] = node;
-    at[2] = static_cast<Index>(name.size());
+    at[2] = static_cast<NodeIndex>(name.size());
     std::memcpy(at + 3, name.data(), name.size());
     lastName_ = wordCount_ + 1;
     commitWords(words);
   }
 }
-template <class T, Config C> std::string_view Tape<T, C>::nameOf([[maybe_unused]] Index node) const {
+template <class T, Config C> std::string_view Tape<T, C>::nameOf([[maybe_unused]] NodeIndex node) const {
   if constexpr (C.names) {
-    for (Index at = lastName_; at != 0; at = arrays_.words.data()[at - 1]) {
-      const Index* entry = arrays_.words.data() + (at - 1);
+    for (NodeIndex at = lastName_; at != 0; at = arrays_.words.data()[at - 1]) {
+      const Word* entry = arrays_.words.data() + (at - 1);
       if (entry[1] == node) return {reinterpret_cast<const char*>(entry + 3), entry[2]};
     }
   }

@@ -23,8 +23,8 @@ template <class T, Config C> inline constinit thread_local ShadowedTape<T, C>* s
 
 /// With checks, ages of nodes differ between tapes too: a handle that outlived its tape is then noticed on a tape at the
 /// same address.
-inline Index nextEpoch() {
-  static constinit std::atomic<Index> last{0};
+inline NodeIndex nextEpoch() {
+  static constinit std::atomic<NodeIndex> last{0};
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 

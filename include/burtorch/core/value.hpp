@@ -35,20 +35,30 @@ template <class T, Config C> class Value {
   /// A leaf on the current tape.
   Value(T number) : handle_(Tape<T, C>::withRoom().appendLeaf(number)), origin_(Origin::leaf) {}
   Value(T number, std::string_view name) : origin_(Origin::leaf) {
-    // Room for both first: a leaf without its name must not stay behind.
-    handle_ = Tape<T, C>::withRoom(Room{1, 1, Tape<T, C>::wordsOfName(name)}).appendLeaf(number);
+    // TapeCapacity for both first: a leaf without its name must not stay behind.
+    handle_ = Tape<T, C>::withRoom(TapeCapacity{1, 1, Tape<T, C>::wordsOfName(name)}).appendLeaf(number);
     setName(name);
   }
   explicit Value(Handle<C> handle, Origin origin = Origin::node) : handle_(handle), origin_(origin) {}
   /// The result of an operator.
   Value(Handle<C> handle, T number) : handle_(handle), origin_(Origin::result), number_(number) {}
 
-  T dataCopy() const { return isZero() ? T{0} : tape().values()[index()]; }
-  T gradCopy() const { return isZero() ? T{0} : tape().gradients()[index()]; }
+  T value() const { return isZero() ? T{0} : tape().values()[index()]; }
+  T grad() const { return isZero() ? T{0} : tape().gradients()[index()]; }
+  /// The node's index into the tape's values and gradients.
+  NodeIndex index() const {
+    if (isZero()) fail("a default-constructed Value is the number 0 and has no node; assign it first");
+    return tape().indexOf(handle_);
+  }
+  // The paper's names for the same.
+  T dataCopy() const { return value(); }
+  T gradCopy() const { return grad(); }
+  NodeIndex sysGetRawNodeIndex() const { return index(); }
+
   /// Changes the number of a leaf. Nodes that were computed from it keep theirs.
   void setData(T number) {
     if (isZero()) return void(*this = Value(number));
-    const Index node = index();
+    const NodeIndex node = index();
     if (origin_ == Origin::result || (origin_ == Origin::node && !tape().isLeaf(node)))
       fail("setData: node %u was computed, only leaves can change", node);
     tape().values()[node] = number;
@@ -69,11 +79,6 @@ template <class T, Config C> class Value {
   }
   std::string_view name() const { return isZero() ? std::string_view{} : tape().nameOf(index()); }
 
-  /// The node's index into the tape's values and gradients.
-  Index sysGetRawNodeIndex() const {
-    if (isZero()) fail("a default-constructed Value is the number 0 and has no node; assign it first");
-    return index();
-  }
   const Handle<C>& handle() const { return handle_; }
   /// Default-constructed: the number 0, without a node.
   BURTORCH_INLINE bool isZero() const { return origin_ == Origin::zero; }
@@ -81,9 +86,9 @@ template <class T, Config C> class Value {
   // For the engine.
 
   /// How much room the node of this operand still takes.
-  BURTORCH_INLINE Room missing() const { return isZero() ? Room{1, 1, 0} : Room{}; }
+  BURTORCH_INLINE TapeCapacity missing() const { return isZero() ? TapeCapacity{1, 1, 0} : TapeCapacity{}; }
   /// The node on the current tape; that of a default-constructed Value is recorded, with room for `after` behind it.
-  BURTORCH_INLINE Index nodeOn(Tape<T, C>& tape, Room after) const {
+  BURTORCH_INLINE NodeIndex nodeOn(Tape<T, C>& tape, TapeCapacity after) const {
     if (origin_ == Origin::zero) [[unlikely]]
       return Tape<T, C>::appendZero(after);
     return tape.indexOf(handle_);
@@ -94,19 +99,18 @@ template <class T, Config C> class Value {
     return isOnTape() ? tape.valueAt(handle_.index) : number_;
   }
 
-  friend bool operator==(const Value& x, const Value& y) { return x.dataCopy() == y.dataCopy(); }
-  friend auto operator<=>(const Value& x, const Value& y) { return x.dataCopy() <=> y.dataCopy(); }
+  friend bool operator==(const Value& x, const Value& y) { return x.value() == y.value(); }
+  friend auto operator<=>(const Value& x, const Value& y) { return x.value() <=> y.value(); }
   template <Plain N> friend bool operator==(const Value& x, N y) {
-    return x.dataCopy() == static_cast<PlainOf<T>>(y);
+    return x.value() == static_cast<PlainOf<T>>(y);
   }
   template <Plain N> friend auto operator<=>(const Value& x, N y) {
-    return x.dataCopy() <=> static_cast<PlainOf<T>>(y);
+    return x.value() <=> static_cast<PlainOf<T>>(y);
   }
 
  private:
   BURTORCH_INLINE bool isOnTape() const { return origin_ >= Origin::leaf; }
   static Tape<T, C>& tape() { return *currentTapeSlot<T, C>; }
-  Index index() const { return tape().indexOf(handle_); }
   void check(T now) const {
     if (origin_ == Origin::result && std::memcmp(&now, &number_, sizeof now) != 0)
       fail(
@@ -131,11 +135,11 @@ template <class T, Config C> class Range {
 
   Range() = default;
   Range(Handle<C> first, std::size_t count, std::int32_t stride = 1, Origin origin = Origin::node)
-      : first_(first), count_(static_cast<Index>(count)), stride_(stride), origin_(origin) {}
+      : first_(first), count_(static_cast<NodeIndex>(count)), stride_(stride), origin_(origin) {}
 
   std::size_t size() const { return count_; }
   std::int32_t stride() const { return stride_; }
-  Index first() const { return currentTape<T, C>().indexOf(first_); }
+  NodeIndex first() const { return currentTape<T, C>().indexOf(first_); }
 
   Element operator[](std::size_t i) const {
     if constexpr (C.checks)
@@ -163,8 +167,9 @@ template <class T, Config C> class Range {
   std::span<T> gradients() const { return slice(currentTape<T, C>().gradients()); }
 
  private:
-  Index at(std::size_t i) const {
-    return static_cast<Index>(static_cast<std::int64_t>(first()) + static_cast<std::int64_t>(i) * stride_);
+  NodeIndex at(std::size_t i) const {
+    return static_cast<NodeIndex>(static_cast<std::int64_t>(first()) +
+                                  static_cast<std::int64_t>(i) * stride_);
   }
   std::span<T> slice(std::span<T> all) const {
     if (count_ == 0) return {};
@@ -176,7 +181,7 @@ template <class T, Config C> class Range {
   }
 
   Handle<C> first_;
-  Index count_ = 0;
+  NodeIndex count_ = 0;
   std::int32_t stride_ = 1;
   Origin origin_ = Origin::node;
 };
@@ -195,7 +200,7 @@ template <class T, Config C> Range<T, C> Tape<T, C>::leaves(std::size_t count, T
   const std::size_t first = size();
   T* at = appendBlock(OpList::indexOf<ops::Leaf>(), 0, count);
   for (std::size_t i = 0; i < count; ++i) at[i] = value;
-  return {handleOf(static_cast<Index>(first)), count, 1, Origin::leaf};
+  return {handleOf(static_cast<NodeIndex>(first)), count, 1, Origin::leaf};
 }
 
 template <class T, Config C> void Tape<T, C>::bind(const Range<T, C>& nodes) {
@@ -214,14 +219,14 @@ template <class T, Config C> struct Mode<Value<T, C>> {
     Tape<T, C>& tape = Tape<T, C>::withRoom();
     const T y = apply<Op>(x.numberOn(tape));
     const Opcode op = opcodeOn<Op>(tape);  // what may fail comes before anything changes
-    const Index a = x.nodeOn(tape, {1, 1, 0});
+    const NodeIndex a = x.nodeOn(tape, {1, 1, 0});
     return V(tape.append(op, a, 0, y), y);
   }
   template <class Op> BURTORCH_INLINE static V binary(const V& x, const V& y) {
     Tape<T, C>& tape = Tape<T, C>::withRoom();
     const T z = apply<Op>(x.numberOn(tape), y.numberOn(tape));
     const Opcode op = opcodeOn<Op>(tape);
-    const Index a = x.nodeOn(tape, Room{1, 1, 0} + y.missing()), b = y.nodeOn(tape, {1, 1, 0});
+    const NodeIndex a = x.nodeOn(tape, TapeCapacity{1, 1, 0} + y.missing()), b = y.nodeOn(tape, {1, 1, 0});
     return V(tape.append(op, a, b, z), z);
   }
   template <class Op> BURTORCH_INLINE static V ternary(const V& x, const V& y, const V& z) {
@@ -231,18 +236,18 @@ template <class T, Config C> struct Mode<Value<T, C>> {
       Tape<T, C>& tape = Tape<T, C>::template withRoom<2>();
       const T r = apply<Op>(x.numberOn(tape), y.numberOn(tape), z.numberOn(tape));
       const Opcode op = opcodeOn<Op>(tape);
-      constexpr Room own{1, 1, 2};
-      const Index a = x.nodeOn(tape, own + y.missing() + z.missing()),
-                  others[] = {y.nodeOn(tape, own + z.missing()), z.nodeOn(tape, own)};
+      constexpr TapeCapacity own{1, 1, 2};
+      const NodeIndex a = x.nodeOn(tape, own + y.missing() + z.missing()),
+                      others[] = {y.nodeOn(tape, own + z.missing()), z.nodeOn(tape, own)};
       return V(tape.append(op, a, tape.template appendWords<2>(others), r), r);
     }
   }
   template <class Op> BURTORCH_INLINE static V withConstant(const V& x, PlainOf<T> constant) {
-    constexpr std::size_t words = sizeof constant / sizeof(Index);
+    constexpr std::size_t words = sizeof constant / sizeof(Word);
     Tape<T, C>& tape = Tape<T, C>::template withRoom<words>();
     const T y = applyConstant<Op>(x.numberOn(tape), constant);
     const Opcode op = opcodeOn<Op>(tape);
-    const Index a = x.nodeOn(tape, {1, 1, words});
+    const NodeIndex a = x.nodeOn(tape, {1, 1, words});
     return V(tape.append(op, a, tape.template appendWords<words>(&constant), y), y);
   }
 };

@@ -16,7 +16,7 @@ namespace burtorch::inline BURTORCH_TARGET::detail {
 /// Values share one leaf of 0, recorded by `start`; until then its index is known already.
 template <class T, Config C> class ListWriter {
  public:
-  ListWriter() : tape_(currentTape<T, C>()), zero_(static_cast<Index>(tape_.size())) {}
+  ListWriter() : tape_(currentTape<T, C>()), zero_(static_cast<NodeIndex>(tape_.size())) {}
 
   /// Makes room for the lists, `words` long, and for what comes with them.
   Tape<T, C>& start(std::size_t results, std::size_t words) {
@@ -67,7 +67,7 @@ template <class T, Config C> class ListWriter {
     for (std::size_t i = 0; i < list.size(); ++i) write(indexOf(list[i]));
   }
 
-  void write(Index word) { *at_++ = word; }
+  void write(NodeIndex word) { *at_++ = word; }
   void write(const Range<T, C>& range) {
     if (range.size() > 0) writeEven(range.first(), range.stride());
   }
@@ -82,8 +82,8 @@ template <class T, Config C> class ListWriter {
 
   Tape<T, C>& tape() const { return tape_; }
   std::size_t words() const { return static_cast<std::size_t>(at_ - begin_); }
-  Index position() const { return static_cast<Index>(begin_ - tape_.words()); }
-  Index indexOf(const Value<T, C>& value) {
+  NodeIndex position() const { return static_cast<NodeIndex>(begin_ - tape_.words()); }
+  NodeIndex indexOf(const Value<T, C>& value) {
     if (!value.isZero()) return tape_.indexOf(value.handle());
     hasZeros_ = true;
     return zero_;
@@ -94,11 +94,11 @@ template <class T, Config C> class ListWriter {
   bool isEven(std::span<const Value<T, C>> handles, std::int32_t& stride) {
     if (handles.size() == 1) indexOf(handles[0]);  // even alone it may be a zero, or fail
     if (handles.size() < 2) return true;
-    Index previous = indexOf(handles[1]);
+    NodeIndex previous = indexOf(handles[1]);
     stride = static_cast<std::int32_t>(previous - indexOf(handles[0]));
     bool areEven = true;
     for (std::size_t i = 2; i < handles.size(); ++i) {
-      const Index index = indexOf(handles[i]);
+      const NodeIndex index = indexOf(handles[i]);
       areEven = areEven && static_cast<std::int32_t>(index - previous) == stride;
       previous = index;
     }
@@ -110,12 +110,12 @@ template <class T, Config C> class ListWriter {
     return are;
   }
 
-  void writeEven(Index first, std::int32_t stride) {
+  void writeEven(NodeIndex first, std::int32_t stride) {
     write(listHead(stride == 1 ? ListForm::contiguous : ListForm::strided, first));
-    if (stride != 1) write(static_cast<Index>(stride));
+    if (stride != 1) write(static_cast<NodeIndex>(stride));
   }
   template <class N> void writeNumbers(std::span<const N> numbers) {
-    write(listHead(ListForm::numbers, static_cast<Index>(numbers.size() * wordsPerNumber)));
+    write(listHead(ListForm::numbers, static_cast<Word>(numbers.size() * wordsPerNumber)));
     for (const N number : numbers) {
       const auto plain = static_cast<PlainOf<T>>(number);
       std::memcpy(at_, &plain, sizeof plain);
@@ -133,25 +133,25 @@ template <class T, Config C> class ListWriter {
   }
   void writeRanges(std::span<const Range<T, C>> ranges) {
     if (areContiguous(ranges)) {
-      write(listHead(ListForm::ranges, static_cast<Index>(ranges.size())));
+      write(listHead(ListForm::ranges, static_cast<Word>(ranges.size())));
       for (const auto& range : ranges) {
         write(range.size() > 0 ? range.first() : 0);
-        write(static_cast<Index>(range.size()));
+        write(static_cast<NodeIndex>(range.size()));
       }
     } else {
       write(listHead(ListForm::scattered, 0));
       for (const auto& range : ranges)
-        for (std::size_t i = 0; i < range.size(); ++i) write(range[i].sysGetRawNodeIndex());
+        for (std::size_t i = 0; i < range.size(); ++i) write(range[i].index());
     }
   }
 
-  static constexpr std::size_t wordsPerNumber = sizeof(PlainOf<T>) / sizeof(Index);
+  static constexpr std::size_t wordsPerNumber = sizeof(PlainOf<T>) / sizeof(Word);
 
   Tape<T, C>& tape_;
-  const Index zero_;
+  const NodeIndex zero_;
   bool hasZeros_ = false;
-  Index* begin_ = nullptr;
-  Index* at_ = nullptr;
+  NodeIndex* begin_ = nullptr;
+  NodeIndex* at_ = nullptr;
 };
 
 /// On Values they append one node, or a block of them, whose operands are lists among the tape's words.
@@ -161,7 +161,7 @@ template <class T, Config C> struct ListMode<Value<T, C>> {
   static constexpr bool takesData = true;
 
   template <class L> static std::size_t count(const L& list) { return Writer::count(list); }
-  static List<T> listAt(Tape<T, C>& tape, Index position, std::size_t count) {
+  static List<T> listAt(Tape<T, C>& tape, NodeIndex position, std::size_t count) {
     return {tape.frame().values, ListShape::decode(tape.words() + position, count)};
   }
 
@@ -173,12 +173,12 @@ template <class T, Config C> struct ListMode<Value<T, C>> {
     const Opcode op = opcodeOn<Op>(writer.tape());
     Tape<T, C>& tape = writer.start(1, writer.wordCount(xs) + sizeof...(extra));
     writer.write(xs);
-    (writer.write(static_cast<Index>(extra)), ...);
-    const Index at = writer.position();
+    (writer.write(static_cast<NodeIndex>(extra)), ...);
+    const NodeIndex at = writer.position();
     T value{std::numeric_limits<PlainOf<T>>::quiet_NaN()};
     if constexpr (!isValueSkipped) value = Op::value(listAt(tape, at, count), extra...);
     tape.commitWords(writer.words());
-    const auto node = tape.append(op, at, static_cast<Index>(count), value);
+    const auto node = tape.append(op, at, static_cast<NodeIndex>(count), value);
     return isValueSkipped ? V(node) : V(node, value);
   }
 
@@ -198,7 +198,7 @@ template <class T, Config C> struct ListMode<Value<T, C>> {
     Tape<T, C>& tape = writer.start(count, writer.wordCount(xs));
     writer.write(xs);
     tape.commitWords(writer.words());
-    const auto first = static_cast<Index>(tape.size());
+    const auto first = static_cast<NodeIndex>(tape.size());
     T* results = tape.appendBlock(op, writer.position(), count);
     Op::value(listAt(tape, writer.position(), count), results);
     return {tape.handleOf(first), count};
@@ -211,19 +211,19 @@ template <class T, Config C> struct ListMode<Value<T, C>> {
     requireEqual(count, Writer::count(ys), Op::name);
     Writer writer;
     const Opcode op = opcodeOn<Op>(writer.tape());
-    const Index biasNode = bias != nullptr ? writer.indexOf(*bias) : 0;
+    const NodeIndex biasNode = bias != nullptr ? writer.indexOf(*bias) : 0;
     const std::size_t words = writer.wordCount(xs) + writer.wordCount(ys) + (bias != nullptr ? 1 : 0);
     Tape<T, C>& tape = writer.start(1, words);
     if (bias != nullptr) writer.write(biasNode);
-    const Index at = writer.position();
-    const auto xAt = static_cast<Index>(at + writer.words());
+    const NodeIndex at = writer.position();
+    const auto xAt = static_cast<NodeIndex>(at + writer.words());
     writer.write(xs);
-    const auto yAt = static_cast<Index>(at + writer.words());
+    const auto yAt = static_cast<NodeIndex>(at + writer.words());
     writer.write(ys);
     T value = Op::value(listAt(tape, xAt, count), listAt(tape, yAt, count));
     if (bias != nullptr) value = value + tape.valueAt(biasNode);
     tape.commitWords(writer.words());
-    return V(tape.append(op, at, static_cast<Index>(count), value), value);
+    return V(tape.append(op, at, static_cast<NodeIndex>(count), value), value);
   }
 };
 

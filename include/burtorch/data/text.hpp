@@ -61,7 +61,7 @@ class TextWindows {
   }
 
   /// The tokens of window i and what follows each of them, for an oracle.
-  void read(std::size_t i, std::span<Token> inputs, std::span<Token> targets) const {
+  void read(std::size_t i, std::span<TokenId> inputs, std::span<TokenId> targets) const {
     const TextWindow window = (*this)[i];
     window.inputs.copyTo(inputs);
     window.targets.copyTo(targets);

@@ -70,7 +70,7 @@ class Tokenizer {
   bool hasEndMark() const { return hasEndMark_; }
 
   /// The token of a code point, or of a byte if tokens are bytes; none if it is not in the vocabulary.
-  std::optional<Token> find(char32_t character) const {
+  std::optional<TokenId> find(char32_t character) const {
     if (character < direct_.size()) {
       if (direct_[character] == none) return {};
       return direct_[character];
@@ -78,7 +78,7 @@ class Tokenizer {
     // The end mark at the front is ASCII, so it is less than any character that is looked for here.
     const auto place = std::lower_bound(characters_.begin(), characters_.end(), character);
     if (place == characters_.end() || *place != character) return {};
-    return static_cast<Token>(place - characters_.begin());
+    return static_cast<TokenId>(place - characters_.begin());
   }
 
   /// The tokens of a text; a character that is not in the vocabulary is an error.
@@ -91,7 +91,7 @@ class Tokenizer {
                                                                 [](char c) { return (c & 0xC0) != 0x80; })));
     for (std::size_t at = 0; at < text.size();) {
       const Utf8Step step = stepAt(text, at);
-      const std::optional<Token> token = step.bytes > 0 ? find(step.codePoint) : std::nullopt;
+      const std::optional<TokenId> token = step.bytes > 0 ? find(step.codePoint) : std::nullopt;
       if (!token) failToEncode(text, at, step);
       tokens.push(*token);
       at += step.bytes;
@@ -99,7 +99,7 @@ class Tokenizer {
     return tokens;
   }
 
-  std::string decode(Token token) const {
+  std::string decode(TokenId token) const {
     std::string text;
     appendTo(text, token);
     return text;
@@ -107,12 +107,12 @@ class Tokenizer {
   std::string decode(TokenView tokens) const {
     std::string text;
     text.reserve(tokens.size());
-    for (const Token token : tokens) appendTo(text, token);
+    for (const TokenId token : tokens) appendTo(text, token);
     return text;
   }
 
  private:
-  static constexpr Token none = UINT32_MAX;
+  static constexpr TokenId none = UINT32_MAX;
   class Reader;
   Tokenizer() = default;
   bool read(Reader reader);
@@ -152,10 +152,10 @@ class Tokenizer {
     used_ = {};
     direct_.fill(none);
     for (std::size_t token = 0; token < characters_.size(); ++token)
-      if (characters_[token] < direct_.size()) direct_[characters_[token]] = static_cast<Token>(token);
+      if (characters_[token] < direct_.size()) direct_[characters_[token]] = static_cast<TokenId>(token);
   }
 
-  void appendTo(std::string& text, Token token) const {
+  void appendTo(std::string& text, TokenId token) const {
     if (token >= size())
       fail("token %u is outside the vocabulary of %zu; was it made with another vocabulary?", token, size());
     if (unit_ == TokenUnit::byte)
@@ -188,7 +188,7 @@ class Tokenizer {
   /// By token; sorted, but for the end mark.
   std::vector<char32_t> characters_;
   /// The tokens of the smallest characters, which are all of a byte vocabulary and nearly all of most texts.
-  std::array<Token, 256> direct_;
+  std::array<TokenId, 256> direct_;
   /// While the vocabulary is being made: whether a character is in it.
   std::vector<bool> used_;
 };

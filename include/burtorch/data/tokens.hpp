@@ -14,26 +14,24 @@
 #include <vector>
 
 #include "../base/check.hpp"
+#include "../base/token_id.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
-
-/// An index into a vocabulary.
-using Token = std::uint32_t;
 
 /// Tokens that somebody else keeps.
 class TokenView {
  public:
   TokenView() = default;
-  TokenView(std::span<const Token> tokens) : TokenView(tokens.data(), tokens.size(), sizeof(Token)) {}
-  TokenView(const std::vector<Token>& tokens) : TokenView(std::span<const Token>(tokens)) {}
+  TokenView(std::span<const TokenId> tokens) : TokenView(tokens.data(), tokens.size(), sizeof(TokenId)) {}
+  TokenView(const std::vector<TokenId>& tokens) : TokenView(std::span<const TokenId>(tokens)) {}
 
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   std::size_t bytesPerToken() const { return bytesPerToken_; }
 
-  Token operator[](std::size_t i) const {
+  TokenId operator[](std::size_t i) const {
     const std::byte* place = first_ + i * bytesPerToken_;
-    if (bytesPerToken_ == 1) return static_cast<Token>(*place);
+    if (bytesPerToken_ == 1) return static_cast<TokenId>(*place);
     if (bytesPerToken_ == 2) return load<std::uint16_t>(place);
     return load<std::uint32_t>(place);
   }
@@ -45,7 +43,7 @@ class TokenView {
     return TokenView(first_ + first * bytesPerToken_, count, bytesPerToken_);
   }
 
-  void copyTo(std::span<Token> target) const {
+  void copyTo(std::span<TokenId> target) const {
     if (target.size() != size_) fail("%zu tokens cannot be copied to %zu places", size_, target.size());
     for (std::size_t i = 0; i < size_; ++i) target[i] = (*this)[i];
   }
@@ -53,7 +51,7 @@ class TokenView {
   class Iterator {
    public:
     Iterator(const TokenView& view, std::size_t at) : view_(&view), at_(at) {}
-    Token operator*() const { return (*view_)[at_]; }
+    TokenId operator*() const { return (*view_)[at_]; }
     Iterator& operator++() {
       ++at_;
       return *this;
@@ -72,7 +70,7 @@ class TokenView {
   TokenView(const void* first, std::size_t size, std::size_t bytesPerToken)
       : first_(static_cast<const std::byte*>(first)), size_(size), bytesPerToken_(bytesPerToken) {}
 
-  template <class Id> static Token load(const std::byte* place) {
+  template <class Id> static TokenId load(const std::byte* place) {
     Id id;
     std::memcpy(&id, place, sizeof id);
     return id;
@@ -92,7 +90,7 @@ class Tokens {
 
   void reserve(std::size_t count) { bytes_.reserve(count * bytesPerToken_); }
   /// Adds a token, which must be less than the size of the vocabulary.
-  void push(Token token) {
+  void push(TokenId token) {
     if (bytesPerToken_ == 1) {
       bytes_.push_back(static_cast<std::byte>(token));
       return;

@@ -32,19 +32,19 @@ namespace burtorch::inline BURTORCH_TARGET {
 class WordSample {
  public:
   WordSample() = default;
-  WordSample(TokenView known, std::size_t context, Token target)
+  WordSample(TokenView known, std::size_t context, TokenId target)
       : known_(known), context_(context), target_(target) {}
 
   /// The length of the context.
   std::size_t size() const { return context_; }
   /// A token of the context, the latest is the last; 0 before the word begins.
-  Token operator[](std::size_t i) const {
+  TokenId operator[](std::size_t i) const {
     const std::size_t before = context_ - known_.size();
     return i < before ? 0 : known_[i - before];
   }
-  Token target() const { return target_; }
+  TokenId target() const { return target_; }
 
-  void copyContextTo(std::span<Token> place) const {
+  void copyContextTo(std::span<TokenId> place) const {
     if (place.size() != context_)
       fail("a context of %zu tokens cannot be copied to %zu places", context_, place.size());
     for (std::size_t i = 0; i < context_; ++i) place[i] = (*this)[i];
@@ -53,7 +53,7 @@ class WordSample {
  private:
   TokenView known_;
   std::size_t context_ = 0;
-  Token target_ = 0;
+  TokenId target_ = 0;
 };
 
 /// All samples of a part, word by word. Valid as long as the tokens are.
@@ -77,7 +77,7 @@ class WordSamples {
   }
 
   /// The context of sample i and its one target, for an oracle.
-  void read(std::size_t i, std::span<Token> context, std::span<Token> target) const {
+  void read(std::size_t i, std::span<TokenId> context, std::span<TokenId> target) const {
     const WordSample sample = (*this)[i];
     sample.copyContextTo(context);
     target[0] = sample.target();
@@ -141,7 +141,7 @@ class WordList {
         tokens_(tokenizer_.encode(joined)),
         wordCount_(wordCount),
         trainingWords_(trainingCount(wordCount, options.validation)) {
-    if (tokenizer_.find(static_cast<unsigned char>(options.endMark)) != Token{0})
+    if (tokenizer_.find(static_cast<unsigned char>(options.endMark)) != TokenId{0})
       fail(
           "the end mark is not token 0 of the given vocabulary; give the one that was saved with a model of "
           "words");

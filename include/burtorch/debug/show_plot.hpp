@@ -23,7 +23,7 @@
 #include <utility>
 
 #include "../base/check.hpp"
-#include "../io/shown.hpp"
+#include "../io/printable.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
 
@@ -116,7 +116,7 @@ class PlotFolder {
     path_ = std::string(place != nullptr && *place != '\0' ? place : "/tmp") + "/burtorch_plot_XXXXXX";
     if (mkdtemp(path_.data()) == nullptr)  // readable by its owner only
       fail("no folder for a plot can be made in '%s' (%s); let TMPDIR name one where it can",
-           shown(path_.substr(0, path_.rfind('/'))).c_str(), std::strerror(errno));
+           printable(path_.substr(0, path_.rfind('/'))).c_str(), std::strerror(errno));
   }
   PlotFolder(const PlotFolder&) = delete;
   PlotFolder& operator=(const PlotFolder&) = delete;
@@ -136,7 +136,7 @@ class PlotFolder {
     if (isWritten) return;
     remove();
     fail("the script of a plot cannot be written to '%s' (%s); let TMPDIR name a folder with room",
-         shown(path_).c_str(), std::strerror(reason));
+         printable(path_).c_str(), std::strerror(reason));
   }
   /// Also called before fail: without exceptions no destructor runs.
   void remove() {
@@ -185,7 +185,7 @@ inline std::string lastLine(int file) {
   const ssize_t count = read(file, text, sizeof text);
   std::string_view line(text, count > 0 ? static_cast<std::size_t>(count) : 0);
   while (line.ends_with('\n')) line.remove_suffix(1);
-  return shown(line.substr(line.rfind('\n') + 1), 120);
+  return printable(line.substr(line.rfind('\n') + 1), 120);
 }
 
 }  // namespace detail
@@ -210,13 +210,13 @@ inline ShownPlot showPlot(std::string_view script, const ShowPlotOptions& option
     folder.remove();
     close(ends[0]);
     fail("cannot start '%s' to show a plot (%s); install Python 3, or name another one in ShowPlotOptions",
-         shown(options.interpreter).c_str(), std::strerror(reason));
+         printable(options.interpreter).c_str(), std::strerror(reason));
   }
   if (!detail::endedWell(process)) {
     const std::string line = detail::lastLine(ends[0]);
     folder.remove();
     close(ends[0]);
-    fail("'%s' cannot show the plot: %s", shown(options.interpreter).c_str(),
+    fail("'%s' cannot show the plot: %s", printable(options.interpreter).c_str(),
          line.empty() ? "it ended without a word" : line.c_str());
   }
   return ShownPlot(ends[0]);

@@ -4,20 +4,20 @@
 #include <tuple>
 
 #include "../base/config.hpp"
-#include "shape.hpp"
+#include "argument_tree.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET::graph {
 
 /// The numbers of an argument, side by side: where they are, if they are so already.
 template <class A> class Flat {
-  using T = typename Shape<A>::Scalar;
+  using T = typename ArgumentTree<A>::Scalar;
 
  public:
-  BURTORCH_INLINE constexpr explicit Flat(const A& argument) { Shape<A>::flatten(argument, numbers_); }
+  BURTORCH_INLINE constexpr explicit Flat(const A& argument) { ArgumentTree<A>::flatten(argument, numbers_); }
   BURTORCH_INLINE constexpr const T* data() const { return numbers_; }
 
  private:
-  T numbers_[Shape<A>::count == 0 ? 1 : Shape<A>::count];
+  T numbers_[ArgumentTree<A>::count == 0 ? 1 : ArgumentTree<A>::count];
 };
 template <std::floating_point T, std::size_t n> class Flat<std::array<T, n>> {
  public:
@@ -30,8 +30,8 @@ template <std::floating_point T, std::size_t n> class Flat<std::array<T, n>> {
 
 /// The types of all arguments, whole numbers taken as double, and their common number type.
 template <class... A> struct Arguments {
-  using T = std::common_type_t<typename Shape<NormalOf<A>>::Scalar...>;
-  static_assert((std::is_same_v<T, typename Shape<NormalOf<A>>::Scalar> && ...),
+  using T = std::common_type_t<typename ArgumentTree<NormalOf<A>>::Scalar...>;
+  static_assert((std::is_same_v<T, typename ArgumentTree<NormalOf<A>>::Scalar> && ...),
                 "the arguments of a compile-time graph must all be float or all be double");
   template <std::size_t i> using At = std::tuple_element_t<i, std::tuple<NormalOf<A>...>>;
 };
@@ -42,19 +42,19 @@ template <class T, class... A> struct GradientShape {
   static constexpr Type make(const T* flat) {
     return Type{[&] {
       const T* here = flat;
-      flat += Shape<A>::count;
-      return Shape<A>::make(here);
+      flat += ArgumentTree<A>::count;
+      return ArgumentTree<A>::make(here);
     }()...};
   }
 };
 template <class T, class A> struct GradientShape<T, A> {
   using Type = A;
-  static constexpr Type make(const T* flat) { return Shape<A>::make(flat); }
+  static constexpr Type make(const T* flat) { return ArgumentTree<A>::make(flat); }
 };
 template <class T, class... A>
 requires(sizeof...(A) > 1 && (std::is_same_v<T, A> && ...)) struct GradientShape<T, A...> {
   using Type = std::array<T, sizeof...(A)>;
-  static constexpr Type make(const T* flat) { return Shape<Type>::make(flat); }
+  static constexpr Type make(const T* flat) { return ArgumentTree<Type>::make(flat); }
 };
 
 /// The arguments (by their numbers `wanted`) that a gradient is taken with respect to, and where it is written.
@@ -73,11 +73,11 @@ template <class Arguments, std::size_t... wanted> class Gradients<Arguments, std
         return true;
       }(),
       "grad: an argument is named twice");
-  static constexpr std::size_t total = (Shape<At<wanted>>::count + ...);
+  static constexpr std::size_t total = (ArgumentTree<At<wanted>>::count + ...);
   /// Where the numbers of an argument start among the wanted ones.
   static constexpr std::size_t startOf(std::size_t argument) {
     std::size_t start = 0;
-    static_cast<void>(((wanted == argument || (start += Shape<At<wanted>>::count, false)) || ...));
+    static_cast<void>(((wanted == argument || (start += ArgumentTree<At<wanted>>::count, false)) || ...));
     return start;
   }
 
@@ -122,9 +122,11 @@ inline constexpr std::size_t positionOf = [] {
 /// All arguments in one array.
 template <class... A> constexpr auto flatten(const A&... x) {
   using T = typename Arguments<A...>::T;
-  std::array<T, (Shape<NormalOf<A>>::count + ...)> flat{};
+  std::array<T, (ArgumentTree<NormalOf<A>>::count + ...)> flat{};
   T* next = flat.data();
-  ((Shape<NormalOf<A>>::template flatten<T>(normal(x), next), next += Shape<NormalOf<A>>::count), ...);
+  ((ArgumentTree<NormalOf<A>>::template flatten<T>(normal(x), next),
+    next += ArgumentTree<NormalOf<A>>::count),
+   ...);
   return flat;
 }
 

@@ -20,8 +20,8 @@ template <class L> auto asSpan(L& list) {
 }
 
 /// One argument of a pack of samples.
-template <class A, class T = typename Shape<A>::Scalar> struct PackedArgument {
-  static constexpr std::size_t count = Shape<A>::count, width = Pack<T>::count;
+template <class A, class T = typename ArgumentTree<A>::Scalar> struct PackedArgument {
+  static constexpr std::size_t count = ArgumentTree<A>::count, width = Pack<T>::count;
   Pack<T> numbers[count == 0 ? 1 : count];
 
   /// Takes `used` samples, at least one.
@@ -35,7 +35,7 @@ template <class A, class T = typename Shape<A>::Scalar> struct PackedArgument {
     T lanes[count][width];
     for (std::size_t lane = 0; lane < width; ++lane) {
       T flat[count];
-      Shape<A>::template flatten<T>(samples[lane < used ? lane : used - 1], flat);
+      ArgumentTree<A>::template flatten<T>(samples[lane < used ? lane : used - 1], flat);
       for (std::size_t i = 0; i < count; ++i) lanes[i][lane] = flat[i];
     }
     for (std::size_t i = 0; i < count; ++i) numbers[i] = Pack<T>::load(lanes[i]);
@@ -50,7 +50,7 @@ template <class A, class T = typename Shape<A>::Scalar> struct PackedArgument {
     for (std::size_t lane = 0; lane < used; ++lane) {
       T flat[count];
       for (std::size_t i = 0; i < count; ++i) flat[i] = numbers[i][lane];
-      samples[lane] = Shape<A>::make(flat);
+      samples[lane] = ArgumentTree<A>::make(flat);
     }
   }
 };
@@ -114,7 +114,7 @@ T sumBatch(const T* parameters, G& gradient, const std::span<A>&... samples) {
   };
   T flat[n];
   for (std::size_t i = 0; i < n; ++i) flat[i] = total(sum.gradient[i], tail.gradient[i]);
-  gradient = Shape<G>::make(flat);
+  gradient = ArgumentTree<G>::make(flat);
   return total(sum.value, tail.value);
 }
 

@@ -164,11 +164,11 @@ template <class F> class Compiled {
     graph::withMemory<P, Plan>(
         {{graph::Flat<graph::NormalOf<A>>(graph::normal(x)).data()...}},
         [&](graph::Memory<P> memory) __attribute__((always_inline)) {
-          graph::Evaluate<P>::template forward<Plan>(memory);
+          graph::Unrolled<P>::template forward<Plan>(memory);
           const auto row = [&]<std::size_t r>(std::index_sequence<r>) __attribute__((always_inline)) {
             memory.gradients = {{flat[r] + P::argumentStart[i]...}};
             graph::clearInPlace<P, Plan>(memory);
-            graph::Evaluate<P>::template backward<Plan, r, r, false>(memory, T{1});
+            graph::Unrolled<P>::template backward<Plan, r, r, false>(memory, T{1});
           };
           (row(std::index_sequence<rows>{}), ...);
         });

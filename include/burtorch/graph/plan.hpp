@@ -174,11 +174,11 @@ template <class P, class Want, bool wantsValue, std::size_t... rows> class Plan 
             Marks(needed.data()).set(first, count, stride);
           });
       } else {
-        if (reads & SlopeReads::x) needed[at(step.a)] = true;
-        if (reads & SlopeReads::y) needed[at(step.b)] = true;
-        if (reads & SlopeReads::z) needed[at(step.c)] = true;
+        if (reads & VjpReads::x) needed[at(step.a)] = true;
+        if (reads & VjpReads::y) needed[at(step.b)] = true;
+        if (reads & VjpReads::z) needed[at(step.c)] = true;
       }
-      if (reads & SlopeReads::result)
+      if (reads & VjpReads::result)
         for (std::int32_t i = 0; i < step.count; ++i) needed[at(step.result + i)] = true;
     }
     reaches(View<false>{}, Marks(needed.data()), [](std::size_t) { return true; });

@@ -7,7 +7,7 @@
 
 #include <limits>
 
-#include "shape.hpp"
+#include "argument_tree.hpp"
 #include "trace.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET::graph {
@@ -31,7 +31,7 @@ struct ListPlan {
   bool isArgument = false;
   std::uint32_t argument = 0;
   ListForm form = ListForm::contiguous;
-  Index first = 0;
+  NodeIndex first = 0;
   std::int32_t stride = 1;
   std::uint32_t words = 0;  // scattered: where its slots lie in `slots`
 };
@@ -63,7 +63,7 @@ template <class R, std::size_t n> struct Outputs<std::array<R, n>> {
 
 /// The function F on arguments Args..., for numbers of type T (a plain number, a pack, a dual number).
 template <class F, class T, class... Args> class Program {
-  template <class A> using SymbolsOf = typename Shape<A>::template Rebind<Symbol<T>>;
+  template <class A> using SymbolsOf = typename ArgumentTree<A>::template Rebind<Symbol<T>>;
   static_assert(std::is_invocable_v<F, SymbolsOf<Args>...>,
                 "the function of a compile-time graph cannot be called with arguments of these shapes");
 
@@ -76,7 +76,7 @@ template <class F, class T, class... Args> class Program {
   /// Where the numbers of each argument start among the inputs.
   static constexpr std::array<Id, argumentCount + 1> argumentStart = [] {
     std::array<Id, argumentCount + 1> start{};
-    const std::array<std::size_t, argumentCount> counts{Shape<Args>::count...};
+    const std::array<std::size_t, argumentCount> counts{ArgumentTree<Args>::count...};
     for (std::size_t i = 0; i < argumentCount; ++i) start[i + 1] = start[i] + static_cast<Id>(counts[i]);
     return start;
   }();
@@ -101,9 +101,9 @@ template <class F, class T, class... Args> class Program {
     trace.numbers = inputCount;
     Id next = 0;
     const auto symbolsOf = [&]<class A>(std::type_identity<A>) {
-      std::array<Symbol<T>, Shape<A>::count> flat{};
+      std::array<Symbol<T>, ArgumentTree<A>::count> flat{};
       for (auto& symbol : flat) symbol = Symbol<T>(trace, next++);
-      return Shape<A>::make(flat.data());
+      return ArgumentTree<A>::make(flat.data());
     };
     // Braces, because they keep the order.
     const std::tuple<SymbolsOf<Args>...> arguments{symbolsOf(std::type_identity<Args>{})...};
@@ -179,7 +179,7 @@ template <class F, class T, class... Args> class Program {
     std::array<std::uint32_t, argumentCount> localAt{};   // of a single one
     std::array<Place<T>, static_cast<std::size_t>(size.numbers - inputCount)> results{};
     std::array<std::array<ListPlan, 2>, size.steps> lists{};
-    std::array<Index, slotCount> slots{};
+    std::array<NodeIndex, slotCount> slots{};
     std::uint32_t locals = 0, listed = 0;
   };
 

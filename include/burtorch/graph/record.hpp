@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "../core/reduce.hpp"
-#include "threaded.hpp"
+#include "replay_code.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
 
@@ -33,7 +33,7 @@ template <class F, class T, Config C = defaultConfig> class Recorded {
 
   std::size_t inputCount() const { return inputCount_; }
   /// What was recorded: numbers, instructions, words.
-  Room used() const { return tape_.used(); }
+  TapeCapacity used() const { return tape_.used(); }
 
   T value(std::span<const T> x) {
     load(x);
@@ -57,7 +57,7 @@ template <class F, class T, Config C = defaultConfig> class Recorded {
     requireCount(gradients.size(), xs.size(), "the gradient of a batch");
     if (!values.empty()) requireCount(values.size(), samples, "the value of a batch");
     if (hasUserOps_) return gradOneByOne(xs, gradients, values, samples);
-    if (!packs_) packs_ = std::make_unique<graph::Threaded<Packed>>(tape_, root_, inputCount_);
+    if (!packs_) packs_ = std::make_unique<graph::ReplayCode<Packed>>(tape_, root_, inputCount_);
     for (std::size_t at = 0; at < samples; at += width) {
       const std::size_t used = std::min(width, samples - at);
       loadPack(xs.subspan(at * inputCount_, used * inputCount_), used);
@@ -79,14 +79,14 @@ template <class F, class T, Config C = defaultConfig> class Recorded {
   }
 
   /// Returns the index of the root.
-  Index run(Tape<T, C>& tape, std::span<const T> x) {
+  NodeIndex run(Tape<T, C>& tape, std::span<const T> x) {
     CurrentTape here(tape);
     const auto leaves = tape.leaves(x);
     std::vector<Value<T, C>> handles(x.size());
     for (std::size_t i = 0; i < x.size(); ++i) handles[i] = leaves[i];
     Value<T, C> root(f_(std::span<const Value<T, C>>(handles)));
     if (root.isZero()) root = T{0};
-    return root.sysGetRawNodeIndex();
+    return root.index();
   }
 
   void load(std::span<const T> x) {
@@ -111,11 +111,11 @@ template <class F, class T, Config C = defaultConfig> class Recorded {
   /// Records the function once more and compares.
   void checkStructure(std::span<const T> x) {
     Tape<T, C> again;
-    const Index root = run(again, x);
+    const NodeIndex root = run(again, x);
     const auto isSame = [](const auto* a, const auto* b, std::size_t count) {
       return count == 0 || std::memcmp(a, b, count * sizeof *a) == 0;
     };
-    const Room now = again.used(), before = tape_.used();
+    const TapeCapacity now = again.used(), before = tape_.used();
     if (root != root_ || now.scalars != before.scalars || now.instructions != before.instructions ||
         now.words != before.words || !isSame(again.code(), tape_.code(), now.instructions) ||
         !isSame(again.words(), tape_.words(), now.words))
@@ -149,10 +149,10 @@ template <class F, class T, Config C = defaultConfig> class Recorded {
   F f_;
   std::size_t inputCount_;
   Tape<T, C> tape_;
-  Index root_;
+  NodeIndex root_;
   bool hasUserOps_ = false;
-  graph::Threaded<T> single_;
-  std::unique_ptr<graph::Threaded<Packed>> packs_;
+  graph::ReplayCode<T> single_;
+  std::unique_ptr<graph::ReplayCode<Packed>> packs_;
 };
 
 /// Records `f` at `x`, which is any list of numbers. `f` takes std::span<const X>.

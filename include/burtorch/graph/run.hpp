@@ -2,7 +2,7 @@
 // request has code of its own and nothing is decided while it runs.
 #pragma once
 
-#include "evaluate.hpp"
+#include "unrolled.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET::graph {
 
@@ -17,7 +17,7 @@ BURTORCH_INLINE constexpr void withMemory(const Inputs<P>& arguments, const Body
   }();
   constexpr std::size_t locals = P::layout.locals + 1, listed = P::layout.listed + 1;
   T local[locals], localGradient[locals], listedValues[listed], listedGradients[listed];
-  MaskOf<T> isReached[hasConditional ? Evaluate<P>::maskCount : 1];
+  MaskOf<T> isReached[hasConditional ? Unrolled<P>::maskCount : 1];
   body(Memory<P>{arguments, {}, local, localGradient, listedValues, listedGradients, isReached});
 }
 
@@ -25,7 +25,7 @@ template <class P>
 BURTORCH_INLINE constexpr void readOutputs(const Memory<P>& memory, typename P::Number* outputs) {
   unroll<P::outputCount>([&]<std::size_t i>() __attribute__((always_inline)) {
     constexpr auto place = P::placeOf(P::outputs[i]);
-    outputs[i] = Evaluate<P>::template load<place.home>(memory, place);
+    outputs[i] = Unrolled<P>::template load<place.home>(memory, place);
   });
 }
 
@@ -46,12 +46,12 @@ BURTORCH_INLINE constexpr void evaluateInline(const Inputs<P>& arguments, const 
   using ThePlan = std::conditional_t<wantsGradient, Plan<P, Want, wantsValue, 0>, Plan<P, Want, wantsValue>>;
   withMemory<P, ThePlan>(
       arguments, [&](Memory<P> memory) __attribute__((always_inline)) {
-        Evaluate<P>::template forward<ThePlan>(memory);
+        Unrolled<P>::template forward<ThePlan>(memory);
         if constexpr (wantsValue) readOutputs<P>(memory, outputs);
         if constexpr (wantsGradient) {
           memory.gradients = gradients;
           if constexpr (!adds) clearInPlace<P, ThePlan>(memory);
-          Evaluate<P>::template backward<ThePlan, 0, 0, adds>(memory, T{1});
+          Unrolled<P>::template backward<ThePlan, 0, 0, adds>(memory, T{1});
         }
       });
 }

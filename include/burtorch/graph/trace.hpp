@@ -1,7 +1,7 @@
 // Tracing: a function is called once, at compile time, on symbols instead of numbers, and writes down what it does.
 //
 // A symbol is the place of a number in the graph, or a constant. Every operator on symbols appends one step. Loops
-// have run, calls are inlined, and what is left is straight-line code as data, which evaluate.hpp turns into
+// have run, calls are inlined, and what is left is straight-line code as data, which unrolled.hpp turns into
 // straight-line code as code. A function cannot look at the number behind a symbol: comparisons give a condition,
 // which `select` takes and `if` does not.
 #pragma once
@@ -68,7 +68,7 @@ struct Operands {
 ///   unary a   binary a, b   ternary a, b, c   constant a   varying, block: a list   pair: two lists, c the bias
 template <class T> struct Step {
   Opcode op = 0;
-  SlopeReads reads{};  // which numbers its slope looks at
+  VjpReads reads{};  // which numbers its slope looks at
   Id a = -1, b = -1, c = -1;
   Id result = -1;
   std::int32_t count = 1;   // how many results
@@ -242,7 +242,7 @@ template <class T> struct Mode<Symbol<T>> {
   }
 
   template <class Op> static constexpr Step stepOf() {
-    return {.op = graph::opcodeOf<Op>(), .reads = slopeReads<Op, T>(), .user = graph::userOpIn<Op, T>()};
+    return {.op = graph::opcodeOf<Op>(), .reads = vjpReads<Op, T>(), .user = graph::userOpIn<Op, T>()};
   }
 };
 

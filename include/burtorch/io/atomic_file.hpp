@@ -28,14 +28,14 @@
 #include <utility>
 
 #include "../base/check.hpp"
-#include "shown.hpp"
+#include "printable.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
 
 struct SaveOptions {
   /// The file is on the disk when the save returns. False is faster: a crash of the program does no harm either, but
   /// after a power cut the file may be empty.
-  bool isDurable = true;
+  bool durable = true;
 };
 
 namespace detail {
@@ -89,7 +89,7 @@ class AtomicFile {
   /// The file now holds what was written.
   void commit() {
     checkOpen();
-    if (options_.isDurable && !sync(file_)) giveUp("writing to the disk failed", errno);
+    if (options_.durable && !sync(file_)) giveUp("writing to the disk failed", errno);
     // Some file systems (NFS) report a full disk only when a file is closed. A copy of the descriptor is closed for that:
     // closing the file itself would release the lock before the temporary has its final name.
     const int copy = dup(file_);
@@ -98,11 +98,11 @@ class AtomicFile {
       giveUp("the new file cannot take its name", errno);
     temporary_.clear();
     // EINVAL: a file system that does not sync folders.
-    const bool isSynced = !options_.isDurable || sync(folder_) || errno == EINVAL;
+    const bool isSynced = !options_.durable || sync(folder_) || errno == EINVAL;
     const int reason = errno;
     discard();
     if (!isSynced)
-      fail("'%s' was saved, but may be lost in a power cut: %s; save it again", shown(path_).c_str(),
+      fail("'%s' was saved, but may be lost in a power cut: %s; save it again", printable(path_).c_str(),
            std::strerror(reason));
   }
 
@@ -212,11 +212,13 @@ class AtomicFile {
     folder_ = -1;
   }
 
-  [[noreturn]] void refuse(const char* why) const { fail("cannot save '%s': %s", shown(path_).c_str(), why); }
+  [[noreturn]] void refuse(const char* why) const {
+    fail("cannot save '%s': %s", printable(path_).c_str(), why);
+  }
   [[noreturn]] void giveUp(const char* what, int reason) {
     // Before fail and not in the destructor: without exceptions no destructor runs.
     discard();
-    fail("cannot save '%s': %s (%s)%s; nothing was changed", shown(path_).c_str(), what,
+    fail("cannot save '%s': %s (%s)%s; nothing was changed", printable(path_).c_str(), what,
          std::strerror(reason), detail::adviceFor(reason));
   }
 

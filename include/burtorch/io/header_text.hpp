@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "../base/check.hpp"
-#include "shown.hpp"
+#include "printable.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
 
@@ -56,7 +56,7 @@ class HeaderText {
       std::snprintf(found, sizeof found, isPrintable ? "'%c'" : "byte 0x%02X", byte);
     }
     fail("cannot read '%s': at byte %zu of its header expected %s, found %s; was the file damaged?",
-         shown(source_).c_str(), at_, expected, found);
+         printable(source_).c_str(), at_, expected, found);
   }
 
   std::string_view text_, source_;

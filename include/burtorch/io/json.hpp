@@ -15,7 +15,7 @@
 #include "../base/check.hpp"
 #include "../data/utf8.hpp"
 #include "header_text.hpp"
-#include "shown.hpp"
+#include "printable.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
 
@@ -92,8 +92,8 @@ class JsonReader : public HeaderText {
 
   /// Reports that the last key has no business there.
   [[noreturn]] void refuseKey(const std::string& key, const char* why) const {
-    fail("cannot read '%s': %s '%s' at byte %zu of its header; was the file damaged?", shown(source_).c_str(),
-         why, shown(key, 40).c_str(), keyAt_);
+    fail("cannot read '%s': %s '%s' at byte %zu of its header; was the file damaged?",
+         printable(source_).c_str(), why, printable(key, 40).c_str(), keyAt_);
   }
 
  private:

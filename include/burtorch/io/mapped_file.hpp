@@ -17,8 +17,8 @@
 #include <utility>
 
 #include "../base/check.hpp"
+#include "printable.hpp"
 #include "readable_file.hpp"
-#include "shown.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
 
@@ -37,7 +37,7 @@ class MappedFile {
     if (file.size() == 0) file.refuse("it is empty; give a file with at least one byte");
     if (file.size() > options.maxBytes)
       fail("cannot read '%s': it has %ju bytes, and at most %zu are allowed; take a part of it",
-           shown(name, 120).c_str(), file.size(), options.maxBytes);
+           printable(name, 120).c_str(), file.size(), options.maxBytes);
     const auto bytes = static_cast<std::size_t>(file.size());
     const int access = options.isCopiedOnWrite ? PROT_READ | PROT_WRITE : PROT_READ;
     void* place = mmap(nullptr, bytes, access, MAP_PRIVATE, file.number(), 0);

@@ -85,7 +85,7 @@ class NpyArray {
     const std::uint64_t wanted = header_.count * header_.bytesPerNumber;
     if (data_.size() != wanted)
       fail("cannot read '%s': %s of %s take %llu bytes and it has %zu; was it cut or extended?",
-           shown(source_, 60).c_str(), shown(npy::shapeText(shape()), 40).c_str(), dtype().c_str(),
+           printable(source_, 60).c_str(), printable(npy::shapeText(shape()), 40).c_str(), dtype().c_str(),
            static_cast<unsigned long long>(wanted), data_.size());
   }
 
@@ -126,7 +126,7 @@ class NpyArray {
                minor = static_cast<unsigned char>(text[versionAt + 1]);
     if (major < 1 || major > 3 || minor != 0)
       fail("cannot read '%s': its format has version %u.%u, expected 1.0, 2.0 or 3.0; save it with np.save",
-           shown(source_).c_str(), unsigned{major}, unsigned{minor});
+           printable(source_).c_str(), unsigned{major}, unsigned{minor});
     return versionAt + 2 + (major == 1 ? 2 : 4);
   }
   std::size_t headerLength(std::string_view text, std::size_t before) const {
@@ -139,10 +139,10 @@ class NpyArray {
     return length;
   }
   [[noreturn]] void refuseFile(const char* why) const {
-    fail("cannot read '%s': %s; is it an .npy file?", shown(source_).c_str(), why);
+    fail("cannot read '%s': %s; is it an .npy file?", printable(source_).c_str(), why);
   }
   [[noreturn]] void refuse(const std::string& why) const {
-    fail("cannot load '%s': it %s", shown(source_).c_str(), why.c_str());
+    fail("cannot load '%s': it %s", printable(source_).c_str(), why.c_str());
   }
 
   std::string source_;
@@ -177,11 +177,11 @@ template <FileNumber T>
 std::string beginningOf(const std::vector<std::uint64_t>& shape, std::size_t count, std::string_view target) {
   std::uint64_t holds = 0;
   if (shape.size() > maxDimensions)
-    fail("cannot save '%s': the array has %zu dimensions; at most 64 are possible", shown(target).c_str(),
+    fail("cannot save '%s': the array has %zu dimensions; at most 64 are possible", printable(target).c_str(),
          shape.size());
   if (!countOf(shape, sizeof(T), holds) || holds != count)
-    fail("cannot save '%s': there are %zu numbers, which the shape %s does not hold", shown(target).c_str(),
-         count, shown(shapeText(shape), 40).c_str());
+    fail("cannot save '%s': there are %zu numbers, which the shape %s does not hold",
+         printable(target).c_str(), count, printable(shapeText(shape), 40).c_str());
   // 64 sizes of 20 digits: the header stays below the 64 KB of version 1.0, which every NumPy reads.
   std::string text = std::string(magic) + '\x01' + '\0';
   const std::string header = printHeader(dtypeOf<T>(), shape, text.size() + 2);

@@ -16,7 +16,7 @@
 
 #include "../base/check.hpp"
 #include "header_text.hpp"
-#include "shown.hpp"
+#include "printable.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
 
@@ -95,7 +95,8 @@ class HeaderReader : private HeaderText {
     const bool isKnown = &has != &hasShape_ || key == "shape";
     if (!isKnown || has)
       fail("cannot read '%s': %s member '%s' at byte %zu of its header; was the file damaged?",
-           shown(source_).c_str(), isKnown ? "twice the" : "the unknown", shown(key, 40).c_str(), keyAt);
+           printable(source_).c_str(), isKnown ? "twice the" : "the unknown", printable(key, 40).c_str(),
+           keyAt);
     has = true;
     take(':', "':'");
     if (&has == &hasDescr_)
@@ -143,17 +144,17 @@ class HeaderReader : private HeaderText {
 /// Reads and checks a header. `source` names the file in errors.
 inline NpyHeader parseHeader(std::string_view text, std::string_view source) {
   NpyHeader header = HeaderReader(text, source).read();
-  const std::string dtype = shown(header.dtype, 20);
+  const std::string dtype = printable(header.dtype, 20);
   header.bytesPerNumber = bytesPerNumber(header.dtype);
   if (header.dtype.starts_with('>'))
     fail("cannot read '%s': its numbers are big-endian ('%s'); save them with astype('<%s') in NumPy",
-         shown(source).c_str(), dtype.c_str(), dtype.c_str() + 1);
+         printable(source).c_str(), dtype.c_str(), dtype.c_str() + 1);
   if (header.bytesPerNumber == 0)
     fail("cannot read '%s': it holds '%s', expected numbers such as '<f8'; convert them in NumPy",
-         shown(source).c_str(), dtype.c_str());
+         printable(source).c_str(), dtype.c_str());
   if (!countOf(header.shape, header.bytesPerNumber, header.count))
     fail("cannot read '%s': its shape %s has more bytes than 63 bits can count; was the file damaged?",
-         shown(source).c_str(), shown(shapeText(header.shape), 40).c_str());
+         printable(source).c_str(), printable(shapeText(header.shape), 40).c_str());
   return header;
 }
 

@@ -8,7 +8,7 @@
 // A save replaces the file as a whole or not at all (atomic_file.hpp). Where speed matters more, `RawSave::inPlace`
 // writes into the file as it is, as fast as the system's own open, write and close: for numbers that can be made again.
 // A load changes nothing unless all bytes were read. The number of a computed node is fixed in handles that already
-// exist (value.hpp): after a load, read it with dataCopy or take the node again, for example from a Range.
+// exist (value.hpp): after a load, read it with value or take the node again, for example from a Range.
 #pragma once
 
 #include <fcntl.h>
@@ -64,7 +64,7 @@ class RawBuffer {
 };
 
 /// Neighbouring nodes of a tape: their numbers lie side by side, and need no copy to be written.
-template <class T, Config C> struct Neighbours {
+template <class T, Config C> struct ContiguousNodes {
   Tape<T, C>& tape;
   std::size_t first, count;
   using Scalar = T;
@@ -80,7 +80,7 @@ template <class T, Config C> struct Neighbours {
 };
 
 /// Nodes of the current tape in any order.
-template <class T, Config C> struct Listed {
+template <class T, Config C> struct NodeList {
   Tape<T, C>& tape;
   std::span<const Value<T, C>> nodes;
   using Scalar = T;
@@ -88,45 +88,46 @@ template <class T, Config C> struct Listed {
   std::size_t size() const { return nodes.size(); }
   void copy(std::span<const T> all, std::byte* to) const {
     for (const Value<T, C>& node : nodes) {
-      std::memcpy(to, &all[node.sysGetRawNodeIndex()], sizeof(T));
+      std::memcpy(to, &all[node.index()], sizeof(T));
       to += sizeof(T);
     }
   }
   void set(std::span<T> all, const std::byte* from) const {
     for (const Value<T, C>& node : nodes) {
-      std::memcpy(&all[node.sysGetRawNodeIndex()], from, sizeof(T));
+      std::memcpy(&all[node.index()], from, sizeof(T));
       from += sizeof(T);
     }
   }
   std::size_t end() const {
     std::size_t last = 0;
-    for (const Value<T, C>& node : nodes) last = std::max<std::size_t>(last, node.sysGetRawNodeIndex() + 1);
+    for (const Value<T, C>& node : nodes) last = std::max<std::size_t>(last, node.index() + 1);
     return last;
   }
 };
 
-template <class T, Config C> Neighbours<T, C> rawNodes(const Tape<T, C>& tape) {
+template <class T, Config C> ContiguousNodes<T, C> rawNodes(const Tape<T, C>& tape) {
   return {const_cast<Tape<T, C>&>(tape), 0, tape.size()};
 }
-template <class T, Config C> Neighbours<T, C> rawNodes(const Value<T, C>& first, const Value<T, C>& last) {
-  const Index from = first.sysGetRawNodeIndex(), to = last.sysGetRawNodeIndex();
+template <class T, Config C>
+ContiguousNodes<T, C> rawNodes(const Value<T, C>& first, const Value<T, C>& last) {
+  const NodeIndex from = first.index(), to = last.index();
   if (from > to) fail("nodes from %u to %u are asked for: the first must not come after the last", from, to);
   return {*currentTapeSlot<T, C>, from, std::size_t{to} - from + 1};
 }
-template <class T, Config C> Listed<T, C> rawNodes(std::span<const Value<T, C>> nodes) {
+template <class T, Config C> NodeList<T, C> rawNodes(std::span<const Value<T, C>> nodes) {
   return {*currentTapeSlot<T, C>, nodes};
 }
-template <class T, Config C> Listed<T, C> rawNodes(const std::vector<Value<T, C>>& nodes) {
+template <class T, Config C> NodeList<T, C> rawNodes(const std::vector<Value<T, C>>& nodes) {
   return rawNodes(std::span<const Value<T, C>>(nodes));
 }
 template <class T, Config C, std::size_t count>
-Listed<T, C> rawNodes(const std::array<Value<T, C>, count>& nodes) {
+NodeList<T, C> rawNodes(const std::array<Value<T, C>, count>& nodes) {
   return rawNodes(std::span<const Value<T, C>>(nodes));
 }
-template <class T, Config C, std::size_t count> Listed<T, C> rawNodes(const Value<T, C> (&nodes)[count]) {
+template <class T, Config C, std::size_t count> NodeList<T, C> rawNodes(const Value<T, C> (&nodes)[count]) {
   return rawNodes(std::span<const Value<T, C>>(nodes));
 }
-template <class T, Config C> Neighbours<T, C> rawNodes(const Range<T, C>& range) {
+template <class T, Config C> ContiguousNodes<T, C> rawNodes(const Range<T, C>& range) {
   Tape<T, C>& tape = *currentTapeSlot<T, C>;
   if (range.size() == 0) return {tape, 0, 0};
   if (range.stride() != 1) fail("a range with stride %d is not saved raw: give its nodes", range.stride());
@@ -147,7 +148,7 @@ template <Numbers what, class Nodes> void setNumbers(const Nodes& nodes, const s
   }
   if constexpr (what != Numbers::values) {
     nodes.set(nodes.tape.gradients(), from);
-    if (nodes.size() > 0) nodes.tape.touchGradient(static_cast<Index>(nodes.end() - 1));
+    if (nodes.size() > 0) nodes.tape.touchGradient(static_cast<NodeIndex>(nodes.end() - 1));
   }
 }
 
@@ -166,7 +167,8 @@ using RawPieces = std::array<std::span<const std::byte>, 2>;
 
 inline void writeInPlace(const std::string& path, const RawPieces& pieces) {
   const auto refuse = [&](const char* what, int error) {
-    fail("cannot save '%s': %s (%s)%s", shown(path).c_str(), what, std::strerror(error), adviceFor(error));
+    fail("cannot save '%s': %s (%s)%s", printable(path).c_str(), what, std::strerror(error),
+         adviceFor(error));
   };
   if (path.find('\0') != std::string::npos) refuse("its name contains a zero byte", EINVAL);
   // Not O_TRUNC: most often the file has the right size already, and cutting it gives its blocks back. O_NONBLOCK: a pipe
@@ -193,7 +195,7 @@ inline void writeInPlace(const std::string& path, const RawPieces& pieces) {
 
 inline void writeRaw(const std::string& path, const RawPieces& pieces, RawSave how) {
   if (how == RawSave::inPlace) return writeInPlace(path, pieces);
-  AtomicFile file(path, {.isDurable = how == RawSave::durable});
+  AtomicFile file(path, {.durable = how == RawSave::durable});
   for (const std::span<const std::byte> piece : pieces) file.write(piece);
   file.commit();
 }
@@ -220,7 +222,7 @@ template <Numbers what, class Nodes> void loadNodes(const std::string& path, con
   const std::size_t expected = rawBytes<what, typename Nodes::Scalar>(nodes.size());
   const ReadableFile file(path);
   if (file.size() != expected)
-    refuseSize<what>(("cannot load '" + shown(path) + "'").c_str(), nodes, file.size());
+    refuseSize<what>(("cannot load '" + printable(path) + "'").c_str(), nodes, file.size());
   const RawBuffer buffer(expected);
   for (std::span<std::byte> left = buffer.bytes(); !left.empty();) {
     const ssize_t count = ::read(file.number(), left.data(), left.size());

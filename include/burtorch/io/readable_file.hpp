@@ -12,7 +12,7 @@
 #include <string>
 
 #include "../base/check.hpp"
-#include "shown.hpp"
+#include "printable.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
 
@@ -40,7 +40,7 @@ class ReadableFile {
   std::uintmax_t size() const { return size_; }
 
   [[noreturn]] void refuse(const char* reason) const {
-    fail("cannot read '%s': %s", shown(name_, 120).c_str(), reason);
+    fail("cannot read '%s': %s", printable(name_, 120).c_str(), reason);
   }
 
  private:

@@ -62,8 +62,8 @@ class SafetensorsFile {
   }
   const TensorInfo& tensor(std::string_view name) const {
     if (const TensorInfo* found = find(name)) return *found;
-    fail("'%s' has no tensor '%s'; is it the file of another model?", shown(path_).c_str(),
-         shown(name, 50).c_str());
+    fail("'%s' has no tensor '%s'; is it the file of another model?", printable(path_).c_str(),
+         printable(name, 50).c_str());
   }
   /// The numbers of one of its tensors as they lie in the file, which is mapped as long as this object lives.
   std::span<const std::byte> bytes(const TensorInfo& tensor) const {
@@ -83,7 +83,8 @@ class SafetensorsFile {
   /// Fails if `convert` could not turn this tensor into so many numbers.
   template <TensorNumber T> void checkReadable(const TensorInfo& tensor, std::size_t count) const {
     const std::optional<NumberType> type = safetensors::realTypeOf(tensor.dtype);
-    if (!type) refuse(tensor, "is of type " + shown(tensor.dtype, 20) + ", expected F64, F32, F16 or BF16");
+    if (!type)
+      refuse(tensor, "is of type " + printable(tensor.dtype, 20) + ", expected F64, F32, F16 or BF16");
     const std::uint64_t has = tensor.bytes() / safetensors::bytesPerNumber(tensor.dtype);
     if (has != count)
       refuse(tensor, "has " + std::to_string(has) + " numbers, expected " + std::to_string(count));
@@ -104,7 +105,7 @@ class SafetensorsFile {
   static SafetensorsHeader checkedHeader(const MappedFile& file, const std::string& path) {
     constexpr std::size_t lengthBytes = sizeof(std::uint64_t);
     const auto refuseFile = [&](const char* why) {
-      fail("cannot read '%s': %s; is it a safetensors file?", shown(path).c_str(), why);
+      fail("cannot read '%s': %s; is it a safetensors file?", printable(path).c_str(), why);
     };
     if (file.size() < lengthBytes) refuseFile("it has less than 8 bytes");
     const std::uint64_t bytes = headerBytes(file);
@@ -115,7 +116,7 @@ class SafetensorsFile {
     return safetensors::parseHeader(text, file.size() - lengthBytes - bytes, path);
   }
   [[noreturn]] void refuse(const TensorInfo& tensor, const std::string& why) const {
-    fail("cannot load '%s' of '%s': it %s", shown(tensor.name, 50).c_str(), shown(path_).c_str(),
+    fail("cannot load '%s' of '%s': it %s", printable(tensor.name, 50).c_str(), printable(path_).c_str(),
          why.c_str());
   }
 
@@ -145,7 +146,7 @@ namespace safetensors {
 inline void checkView(const TensorView& tensor, std::string_view target) {
   std::uint64_t bytes = 0;
   const auto refuse = [&](const std::string& why) {
-    fail("cannot save '%s': tensor '%s' %s", shown(target).c_str(), shown(tensor.name, 50).c_str(),
+    fail("cannot save '%s': tensor '%s' %s", printable(target).c_str(), printable(tensor.name, 50).c_str(),
          why.c_str());
   };
   if (tensor.name == metadataKey) refuse("has the name of the metadata; choose another one");
@@ -155,7 +156,7 @@ inline void checkView(const TensorView& tensor, std::string_view target) {
       countOf(tensor.shape, bytes) && multiply(bytes, bytesPerNumber(tensor.dtype), bytes);
   if (!isCountable || bytes != tensor.bytes.size())
     refuse("has " + std::to_string(tensor.bytes.size() / bytesPerNumber(tensor.dtype)) +
-           " numbers, which its shape " + shown(shapeText(tensor.shape), 40) + " does not hold");
+           " numbers, which its shape " + printable(shapeText(tensor.shape), 40) + " does not hold");
 }
 
 /// The header of these tensors, in this order, filled with spaces so that the numbers behind it are aligned.
@@ -173,7 +174,7 @@ inline std::string headerOf(std::span<const TensorView* const> tensors, const Me
   text.resize((text.size() + 7) / 8 * 8, ' ');
   if (text.size() > maxHeaderBytes)
     fail("cannot save '%s': its header would have %zu bytes; at most 100 MB are possible, save two files",
-         shown(target).c_str(), text.size());
+         printable(target).c_str(), text.size());
   return text;
 }
 
@@ -195,8 +196,8 @@ inline void saveSafetensors(const std::string& path, std::span<const TensorView>
   for (const TensorView* tensor : order) names.push_back(tensor->name);
   std::sort(names.begin(), names.end());
   if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
-    fail("cannot save '%s': two tensors have the name '%s'; rename one", shown(path).c_str(),
-         shown(*twice, 50).c_str());
+    fail("cannot save '%s': two tensors have the name '%s'; rename one", printable(path).c_str(),
+         printable(*twice, 50).c_str());
 
   const std::string header = safetensors::headerOf(order, metadata, path);
   const std::uint64_t headerBytes = header.size();

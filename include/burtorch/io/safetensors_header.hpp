@@ -82,8 +82,8 @@ inline std::string shapeText(const std::vector<std::uint64_t>& shape) {
 
 [[noreturn]] inline void refuseTensor(std::string_view source, const TensorInfo& tensor,
                                       const std::string& why) {
-  fail("cannot read '%s': tensor '%s' %s; was the file damaged?", shown(source).c_str(),
-       shown(tensor.name, 50).c_str(), why.c_str());
+  fail("cannot read '%s': tensor '%s' %s; was the file damaged?", printable(source).c_str(),
+       printable(tensor.name, 50).c_str(), why.c_str());
 }
 
 /// One tensor of the header: exactly its three members, in any order.
@@ -124,7 +124,7 @@ inline void checkSize(const TensorInfo& tensor, std::string_view source) {
     refuseTensor(source, tensor, "has more numbers than 64 bits can count");
   if (each > 0 && bytes != tensor.bytes())
     refuseTensor(source, tensor,
-                 "of " + shown(shapeText(tensor.shape), 30) + " " + tensor.dtype + " needs " +
+                 "of " + printable(shapeText(tensor.shape), 30) + " " + tensor.dtype + " needs " +
                      std::to_string(bytes) + " bytes and has " + std::to_string(tensor.bytes()));
 }
 
@@ -141,7 +141,7 @@ inline void checkCover(const std::vector<TensorInfo>& tensors, std::uint64_t dat
   }
   if (covered != dataBytes)
     fail("cannot read '%s': its tensors take %llu bytes and it has %llu; was it cut or extended?",
-         shown(source).c_str(), static_cast<unsigned long long>(covered),
+         printable(source).c_str(), static_cast<unsigned long long>(covered),
          static_cast<unsigned long long>(dataBytes));
 }
 
@@ -154,8 +154,8 @@ inline std::vector<std::size_t> orderOfNames(const std::vector<TensorInfo>& tens
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return name(a) < name(b); });
   for (std::size_t i = 1; i < order.size(); ++i)
     if (name(order[i - 1]) == name(order[i]))
-      fail("cannot read '%s': it has two tensors '%s'; was the file damaged?", shown(source).c_str(),
-           shown(name(order[i]), 50).c_str());
+      fail("cannot read '%s': it has two tensors '%s'; was the file damaged?", printable(source).c_str(),
+           printable(name(order[i]), 50).c_str());
   return order;
 }
 
@@ -193,8 +193,8 @@ inline std::string printHeader(const SafetensorsHeader& header, std::string_view
   std::string json = "{";
   const auto append = [&](std::string_view text) {
     if (!appendJsonString(json, text))
-      fail("cannot save '%s': the name or text '%s' is not UTF-8; give one that is", shown(target).c_str(),
-           shown(text, 50).c_str());
+      fail("cannot save '%s': the name or text '%s' is not UTF-8; give one that is",
+           printable(target).c_str(), printable(text, 50).c_str());
   };
   const auto next = [&] { json += json.back() == '{' ? "" : ","; };
   if (!header.metadata.empty()) {

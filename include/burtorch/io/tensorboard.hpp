@@ -34,7 +34,7 @@
 #include "../data/utf8.hpp"
 #include "../train/training.hpp"
 #include "crc32c.hpp"
-#include "shown.hpp"
+#include "printable.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
 
@@ -98,7 +98,7 @@ class EventFile {
     if (const int reason = writeWaiting(); reason != 0) {
       unlink(path_.c_str());
       closeFile();
-      fail("cannot write '%s': %s; make room or choose another folder", shown(path_).c_str(),
+      fail("cannot write '%s': %s; make room or choose another folder", printable(path_).c_str(),
            std::strerror(reason));
     }
   }
@@ -149,12 +149,12 @@ class EventFile {
   /// Everything is in the file now, or this fails and says why; the file can be used on.
   void flush() {
     if (const int reason = writeWaiting(); reason != 0)
-      fail("cannot write '%s': %s; make room there, %zu bytes wait for the next flush", shown(path_).c_str(),
-           std::strerror(reason), waiting_.size());
+      fail("cannot write '%s': %s; make room there, %zu bytes wait for the next flush",
+           printable(path_).c_str(), std::strerror(reason), waiting_.size());
     if (lost_ == 0) return;
     const std::uint64_t lost = std::exchange(lost_, 0);
     fail("'%s' lacks %llu values of a time when it could not be written; keep room on its disk",
-         shown(path_).c_str(), static_cast<unsigned long long>(lost));
+         printable(path_).c_str(), static_cast<unsigned long long>(lost));
   }
 
  private:
@@ -175,7 +175,7 @@ class EventFile {
 
   void create(const std::string& folder) {
     if (folder.find('\0') != std::string::npos)
-      fail("cannot write events to '%s': its name contains a zero byte", shown(folder).c_str());
+      fail("cannot write events to '%s': its name contains a zero byte", printable(folder).c_str());
     // A host would follow the seconds. Its name is nobody's business; O_EXCL keeps files of two hosts apart, too.
     char name[96];
     for (unsigned number = 0;; ++number) {
@@ -188,7 +188,7 @@ class EventFile {
     }
     const int reason = errno;
     const bool isMissing = reason == ENOENT || reason == ENOTDIR;
-    fail("cannot write events to the folder '%s': %s; %s", shown(folder).c_str(), std::strerror(reason),
+    fail("cannot write events to the folder '%s': %s; %s", printable(folder).c_str(), std::strerror(reason),
          isMissing ? "make it first" : "choose another one or change its permissions");
   }
 

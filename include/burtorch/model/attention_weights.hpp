@@ -46,7 +46,7 @@ template <class T> class AttentionWeights {
 /// The weights for `tokens`, of which a GPT sees the last `context`.
 template <class T, Config C>
 AttentionWeights<T> attentionWeights(const Gpt<T, C>& gpt, ParameterStore<T>& parameters,
-                                     std::span<const Index> tokens) {
+                                     std::span<const TokenId> tokens) {
   const GptConfig& config = gpt.config();
   const std::size_t seen = std::min(tokens.size(), config.context);
   if (seen == 0) fail("attentionWeights: cannot look at an empty text; pass at least one token");

@@ -51,14 +51,14 @@ template <class T, Config C = defaultConfig> class CharMlp {
   std::size_t bestTile() const { return 64; }
 
   /// The logits of the next character, [vocabulary][columns]. `tokens` are [place][column].
-  Matrix<T, C> logits(std::span<const Index> tokens, std::size_t columns) const {
+  Matrix<T, C> logits(std::span<const TokenId> tokens, std::size_t columns) const {
     // One column shares nothing.
     const Matrix<T, C> hidden = columns > 1 ? tokenLinear<T, C>(tokens_, hidden_, tokens, columns)
-                                            : hidden_(tokens_.template columns<T, C>(tokens, columns));
+                                            : hidden_(tokens_.template lookup<T, C>(tokens, columns));
     return output_(tanh(hidden));
   }
   /// The mean cross-entropy of the columns that have a target.
-  Value<T, C> loss(std::span<const Index> tokens, std::span<const Index> targets) const {
+  Value<T, C> loss(std::span<const TokenId> tokens, std::span<const TokenId> targets) const {
     return meanCrossEntropy(logits(tokens, targets.size()), targets);
   }
 

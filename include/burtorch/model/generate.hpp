@@ -25,11 +25,11 @@ struct SamplingOptions {
 };
 
 /// Draws a token by its logits.
-template <class T> Index drawToken(std::span<const T> logits, const SamplingOptions& options, Rng& rng) {
-  std::vector<Index> order(logits.size());
-  std::iota(order.begin(), order.end(), Index{0});
+template <class T> TokenId drawToken(std::span<const T> logits, const SamplingOptions& options, Rng& rng) {
+  std::vector<TokenId> order(logits.size());
+  std::iota(order.begin(), order.end(), TokenId{0});
   // A stable order, so that equal logits do not depend on the library's sort.
-  std::stable_sort(order.begin(), order.end(), [&](Index x, Index y) { return logits[x] > logits[y]; });
+  std::stable_sort(order.begin(), order.end(), [&](TokenId x, TokenId y) { return logits[x] > logits[y]; });
   if (options.temperature == 0) return order[0];
   const std::size_t count = options.topK > 0 ? std::min(options.topK, order.size()) : order.size();
   std::vector<double> weights(count);
@@ -47,38 +47,39 @@ template <class T> Index drawToken(std::span<const T> logits, const SamplingOpti
 /// The logits after `tokens`, of which a GPT sees the last `context`. The tape is bound to the model's parameters and left
 /// as it was.
 template <class T, Config C>
-void nextLogits(const Gpt<T, C>& gpt, Tape<T, C>& tape, std::span<const Index> tokens, std::span<T> logits) {
+void nextLogits(const Gpt<T, C>& gpt, Tape<T, C>& tape, std::span<const TokenId> tokens,
+                std::span<T> logits) {
   const std::size_t seen = std::min(tokens.size(), gpt.config().context);
   if (seen == 0) fail("cannot generate from an empty prompt; pass at least one token");
   const CurrentTape here(tape);
   const SampleScope scope(tape);
   const auto all = gpt.logits(tokens.last(seen), seen);
-  for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = all(i, seen - 1).dataCopy();
+  for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = all(i, seen - 1).value();
 }
 /// A char MLP sees token 0 before a word begins.
 template <class T, Config C>
-void nextLogits(const CharMlp<T, C>& mlp, Tape<T, C>& tape, std::span<const Index> tokens,
+void nextLogits(const CharMlp<T, C>& mlp, Tape<T, C>& tape, std::span<const TokenId> tokens,
                 std::span<T> logits) {
   const std::size_t context = mlp.config().context, seen = std::min(tokens.size(), context);
   const CurrentTape here(tape);
   const SampleScope scope(tape);
-  std::vector<Index> places(context, 0);
+  std::vector<TokenId> places(context, 0);
   std::copy(tokens.end() - static_cast<std::ptrdiff_t>(seen), tokens.end(),
             places.end() - static_cast<std::ptrdiff_t>(seen));
   const auto all = mlp.logits(places, 1);
-  for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = all(i, 0).dataCopy();
+  for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = all(i, 0).value();
 }
 
 /// Appends tokens with the model at these parameters until there are `count` new ones or `isEnd(token)`.
 template <template <class, Config> class Model, class T, Config C, class IsEnd>
-void generate(const Model<T, C>& model, ParameterStore<T>& parameters, std::vector<Index>& tokens,
+void generate(const Model<T, C>& model, ParameterStore<T>& parameters, std::vector<TokenId>& tokens,
               std::size_t count, const SamplingOptions& options, Rng& rng, IsEnd isEnd) {
   options.check();
   Tape<T, C> tape(parameters);
   std::vector<T> logits(model.config().vocabulary);
   for (std::size_t i = 0; i < count; ++i) {
-    nextLogits(model, tape, std::span<const Index>(tokens), std::span(logits));
-    const Index token = drawToken(std::span<const T>(logits), options, rng);
+    nextLogits(model, tape, std::span<const TokenId>(tokens), std::span(logits));
+    const TokenId token = drawToken(std::span<const T>(logits), options, rng);
     if (isEnd(token)) return;
     tokens.push_back(token);
   }

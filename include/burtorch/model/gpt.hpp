@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "../nn/activation.hpp"
 #include "../nn/attention.hpp"
 #include "../nn/cross_entropy.hpp"
 #include "../nn/elementwise.hpp"
@@ -21,10 +22,10 @@ namespace burtorch::inline BURTORCH_TARGET {
 
 struct GptConfig {
   std::size_t vocabulary = 65, context = 8, width = 24, layers = 6, heads = 6;
-  std::size_t hidden = 0;         // of the feed-forward network; 0: four times the width
-  bool hasFinalNorm = false;      // GPT-2 has one
-  bool hasAttentionBias = false;  // on q, k, v; GPT-2 has them
-  bool isGelu = false;            // relu otherwise
+  std::size_t hidden = 0;                    // of the feed-forward network; 0: four times the width
+  bool finalNorm = false;                    // GPT-2 has one
+  bool hasAttentionBias = false;             // on q, k, v; GPT-2 has them
+  Activation activation = Activation::relu;  // of the feed-forward network; GPT-2 has gelu
 
   std::size_t hiddenWidth() const { return hidden > 0 ? hidden : 4 * width; }
   void check() const {
@@ -45,10 +46,10 @@ template <class T, Config C = defaultConfig> class Gpt {
         positions_(layout_, "wpe", config.context, config.width) {
     for (std::size_t i = 0; i < config.layers; ++i)
       blocks_.emplace_back(layout_, "blocks." + std::to_string(i) + ".", config);
-    if (config.hasFinalNorm) finalNorm_.emplace_back(layout_, "ln_f", config.width);
+    if (config.finalNorm) finalNorm_.emplace_back(layout_, "ln_f", config.width);
     head_.emplace_back(layout_, "head", config.width, config.vocabulary);
     places_.resize(config.context);
-    std::iota(places_.begin(), places_.end(), Index{0});
+    std::iota(places_.begin(), places_.end(), TokenId{0});
   }
 
   const GptConfig& config() const { return config_; }
@@ -70,21 +71,21 @@ template <class T, Config C = defaultConfig> class Gpt {
 
   /// The logits of every position, [vocabulary][columns], of samples with `positions` tokens each; 0: a whole context. A
   /// shorter text than the context is one sample of its own length.
-  Matrix<T, C> logits(std::span<const Index> tokens, std::size_t positions = 0) const {
+  Matrix<T, C> logits(std::span<const TokenId> tokens, std::size_t positions = 0) const {
     if (positions == 0) positions = config_.context;
     if (positions > config_.context)
       fail("Gpt: samples of %zu tokens are longer than the context, %zu", positions, config_.context);
     if (tokens.empty() || tokens.size() % positions != 0)
       fail("Gpt: expected a multiple of %zu tokens, got %zu", positions, tokens.size());
     Matrix<T, C> x =
-        tokens_.template columns<T, C>(tokens, tokens.size()) +
+        tokens_.template lookup<T, C>(tokens, tokens.size()) +
         positions_.template repeated<T, C>(std::span(places_).first(positions), tokens.size() / positions);
     for (const Block& block : blocks_) x = block(x, config_, positions);
     if (!finalNorm_.empty()) x = finalNorm_[0](x);
     return head_[0](x);
   }
   /// The mean cross-entropy of all positions that have a target.
-  Value<T, C> loss(std::span<const Index> tokens, std::span<const Index> targets) const {
+  Value<T, C> loss(std::span<const TokenId> tokens, std::span<const TokenId> targets) const {
     return meanCrossEntropy(logits(tokens), targets);
   }
 
@@ -109,7 +110,7 @@ template <class T, Config C = defaultConfig> class Gpt {
       const Matrix<T, C> y = x + projection(attention(all.rowsFrom(0, w), all.rowsFrom(w, w),
                                                       all.rowsFrom(2 * w, w), config.heads, positions));
       const Matrix<T, C> hidden = expand(norm2(y));
-      return y + contract(config.isGelu ? gelu(hidden) : relu(hidden));
+      return y + contract(activate(config.activation, hidden));
     }
   };
 
@@ -119,7 +120,7 @@ template <class T, Config C = defaultConfig> class Gpt {
   std::vector<Block> blocks_;
   std::vector<LayerNorm> finalNorm_;
   std::vector<Linear> head_;
-  std::vector<Index> places_;  // 0, 1, 2, ...
+  std::vector<TokenId> places_;  // 0, 1, 2, ...
 };
 
 }  // namespace burtorch::inline BURTORCH_TARGET

@@ -18,7 +18,7 @@ inline constexpr std::string_view activationNames[] = {"identity", "sigmoid", "r
 inline std::string_view nameOf(Activation activation) {
   return activationNames[static_cast<std::size_t>(activation)];
 }
-inline Activation activationNamed(std::string_view name) {
+inline Activation activationFromName(std::string_view name) {
   for (std::size_t i = 0; i < std::size(activationNames); ++i)
     if (activationNames[i] == name) return static_cast<Activation>(i);
   fail("there is no activation called \"%.*s\": choose from identity, sigmoid, relu, tanh, gelu",

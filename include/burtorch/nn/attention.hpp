@@ -36,11 +36,11 @@ struct AttentionLayer : LayerOp {
     });
   }
 
-  template <class T> static void slope(const Layer<T>& layer) {
+  template <class T> static void vjp(const Layer<T>& layer) {
     using Pack = nn::LanePack<T>;
     const Shape<T> s(layer);
     if (s.fitsOneVector())
-      return s.positions == lanes<T> ? slopeInRegisters<true>(s, layer) : slopeInRegisters<false>(s, layer);
+      return s.positions == lanes<T> ? vjpInRegisters<true>(s, layer) : vjpInRegisters<false>(s, layer);
     forEachHead(s, [&](std::size_t at, std::size_t weightsAt) {
       const T *q = layer.operand(0) + at, *k = layer.operand(1) + at, *v = layer.operand(2) + at;
       const T *go = layer.resultGradients() + at, *weights = layer.results() + s.weights + weightsAt;
@@ -180,7 +180,7 @@ struct AttentionLayer : LayerOp {
       });
     }
   }
-  template <bool isFull, class T> static void slopeInRegisters(const Shape<T>& s, const Layer<T>& layer) {
+  template <bool isFull, class T> static void vjpInRegisters(const Shape<T>& s, const Layer<T>& layer) {
     forEachHead(s, [&](std::size_t at, std::size_t weightsAt) {
       const T* go = layer.resultGradients() + at;
       nn::Lanes<T> w[lanes<T>], g[lanes<T>];
@@ -249,8 +249,8 @@ Matrix<T, C> attention(const Matrix<T, C>& queries, const Matrix<T, C>& keys, co
   if (positions == 0 || columns % positions != 0)
     fail("attention: %zu columns cannot be split into samples of %zu positions", columns, positions);
   const Block operands[] = {queries.block(), keys.block(), values.block()};
-  const Index own[] = {static_cast<Index>(heads), static_cast<Index>(rows / heads),
-                       static_cast<Index>(columns), static_cast<Index>(positions)};
+  const Word own[] = {static_cast<Word>(heads), static_cast<Word>(rows / heads), static_cast<Word>(columns),
+                      static_cast<Word>(positions)};
   const std::size_t weights = columns * heads * positions;
   return {recordLayer<ops::AttentionLayer, T, C>(operands, own, rows * columns + weights), rows, columns};
 }

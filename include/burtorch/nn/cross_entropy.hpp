@@ -23,7 +23,7 @@ struct CrossEntropyLayer : LayerOp {
   template <class T> static void value(const Layer<T>& layer, T* results) {
     using std::log;
     const std::size_t classes = layer.own()[0], columns = layer.own()[1], counted = layer.own()[2];
-    const Index* targets = layer.own() + 3;
+    const TokenId* targets = layer.own() + 3;
     const T* x = layer.operand(0);
     T *largest = results + 1, *sums = largest + columns;
     // In double: thousands of columns may come together, and an optimiser compares these numbers.
@@ -39,17 +39,17 @@ struct CrossEntropyLayer : LayerOp {
       else
         nn::storePack<T>(logs, log(nn::loadSome(sums + c, n)));
       for (std::size_t k = 0; k < n; ++k)
-        if (const Index target = targets[c + k]; target != noToken)
+        if (const TokenId target = targets[c + k]; target != noToken)
           sum = sum + (logs[k] + (largest[c + k] - x[target * columns + c + k]));
     });
     results[0] = T(sum / static_cast<PlainOf<T>>(counted));
   }
 
-  template <class T> static void slope(const Layer<T>& layer) {
+  template <class T> static void vjp(const Layer<T>& layer) {
     using std::exp;
     if (!layer.wants(0)) return;
     const std::size_t classes = layer.own()[0], columns = layer.own()[1], counted = layer.own()[2];
-    const Index* targets = layer.own() + 3;
+    const TokenId* targets = layer.own() + 3;
     const T *x = layer.operand(0), *largest = layer.results() + 1, *sums = largest + columns;
     T* gx = layer.operandGradient(0);
     const T g = layer.resultGradients()[0] / static_cast<PlainOf<T>>(counted);
@@ -127,19 +127,19 @@ struct CrossEntropyLayer : LayerOp {
 
 /// The mean over all columns that have a target.
 template <class T, Config C>
-Value<T, C> meanCrossEntropy(const Matrix<T, C>& logits, std::span<const Index> targets) {
+Value<T, C> meanCrossEntropy(const Matrix<T, C>& logits, std::span<const TokenId> targets) {
   if (targets.size() != logits.columns())
     fail("meanCrossEntropy: expected %zu targets, one for each column, got %zu", logits.columns(),
          targets.size());
-  Index counted = 0;
-  for (const Index target : targets) {
+  std::uint32_t counted = 0;
+  for (const TokenId target : targets) {
     if (target != noToken && target >= logits.rows())
       fail("meanCrossEntropy: target %u is out of range for %zu classes", target, logits.rows());
     counted += target != noToken ? 1 : 0;
   }
   if (counted == 0) fail("meanCrossEntropy: no column has a target");
   const Block operands[] = {logits.block()};
-  const Index own[] = {static_cast<Index>(logits.rows()), static_cast<Index>(logits.columns()), counted};
+  const Word own[] = {static_cast<Word>(logits.rows()), static_cast<Word>(logits.columns()), counted};
   return Value<T, C>(
       recordLayer<ops::CrossEntropyLayer, T, C>(operands, own, targets, 1 + 2 * logits.columns()));
 }

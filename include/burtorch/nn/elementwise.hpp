@@ -1,4 +1,4 @@
-// Scalar operators over whole matrices: `each<ops::Relu>(x)`, `x + y`, `x * 3.0`. The rules are those of the scalar operators, run on
+// Scalar operators over whole matrices: `map<ops::Relu>(x)`, `x + y`, `x * 3.0`. The rules are those of the scalar operators, run on
 // vectors; a new operator needs nothing here.
 #pragma once
 
@@ -22,12 +22,12 @@ template <class Op> struct Each : LayerOp {
       nn::storeSome(y + i, apply<Op>(nn::loadSome(x + i, n)), n);
     });
   }
-  template <class T> static void slope(const Layer<T>& layer) {
+  template <class T> static void vjp(const Layer<T>& layer) {
     if (!layer.wants(0)) return;
     const T *x = layer.operand(0), *y = layer.results(), *gy = layer.resultGradients();
     T* gx = layer.operandGradient(0);
     nn::forEachVector<T>(layer.operandSize(0), [&](std::size_t i, std::size_t n) {
-      const auto g = Op::slope(nn::loadSome(gy + i, n), nn::loadSome(x + i, n), nn::loadSome(y + i, n));
+      const auto g = Op::vjp(nn::loadSome(gy + i, n), nn::loadSome(x + i, n), nn::loadSome(y + i, n));
       nn::storeSome<T>(gx + i, nn::loadSome(gx + i, n) + g, n);
     });
   }
@@ -44,7 +44,7 @@ template <class Op> struct EachPair : LayerOp {
       nn::storeSome(z + i, apply<Op>(nn::loadSome(x + i, n), nn::loadSome(y + i, n)), n);
     });
   }
-  template <class T> static void slope(const Layer<T>& layer) {
+  template <class T> static void vjp(const Layer<T>& layer) {
     const T *x = layer.operand(0), *y = layer.operand(1), *z = layer.results(), *gz = layer.resultGradients();
     T *gx = layer.operandGradient(0), *gy = layer.operandGradient(1);
     const bool wantsX = layer.wants(0), wantsY = layer.wants(1);
@@ -52,8 +52,8 @@ template <class Op> struct EachPair : LayerOp {
       const auto g = nn::loadSome(gz + i, n), a = nn::loadSome(x + i, n), b = nn::loadSome(y + i, n),
                  r = nn::loadSome(z + i, n);
       // One after the other: gx and gy may be the same.
-      if (wantsX) nn::storeSome<T>(gx + i, nn::loadSome(gx + i, n) + Op::slopeX(g, a, b, r), n);
-      if (wantsY) nn::storeSome<T>(gy + i, nn::loadSome(gy + i, n) + Op::slopeY(g, a, b, r), n);
+      if (wantsX) nn::storeSome<T>(gx + i, nn::loadSome(gx + i, n) + Op::vjpX(g, a, b, r), n);
+      if (wantsY) nn::storeSome<T>(gy + i, nn::loadSome(gy + i, n) + Op::vjpY(g, a, b, r), n);
     });
   }
 };
@@ -70,13 +70,13 @@ template <class Op> struct EachConstant : LayerOp {
       nn::storeSome(y + i, applyConstant<Op>(nn::loadSome(x + i, n), c), n);
     });
   }
-  template <class T> static void slope(const Layer<T>& layer) {
+  template <class T> static void vjp(const Layer<T>& layer) {
     if (!layer.wants(0)) return;
     const T *x = layer.operand(0), *y = layer.results(), *gy = layer.resultGradients();
     T* gx = layer.operandGradient(0);
     const auto c = constantAt<T>(layer.own(), 0);
     nn::forEachVector<T>(layer.operandSize(0), [&](std::size_t i, std::size_t n) {
-      const auto g = Op::slope(nn::loadSome(gy + i, n), nn::loadSome(x + i, n), c, nn::loadSome(y + i, n));
+      const auto g = Op::vjp(nn::loadSome(gy + i, n), nn::loadSome(x + i, n), c, nn::loadSome(y + i, n));
       nn::storeSome<T>(gx + i, nn::loadSome(gx + i, n) + g, n);
     });
   }
@@ -84,22 +84,22 @@ template <class Op> struct EachConstant : LayerOp {
 
 }  // namespace ops
 
-/// `Op` of every number of a matrix: `each<ops::Tanh>(x)`.
-template <class Op, class T, Config C> Matrix<T, C> each(const Matrix<T, C>& x) {
+/// `Op` of every number of a matrix: `map<ops::Tanh>(x)`.
+template <class Op, class T, Config C> Matrix<T, C> map(const Matrix<T, C>& x) {
   const Block operands[] = {x.block()};
   return {recordLayer<ops::Each<Op>, T, C>(operands, {}, x.size()), x.rows(), x.columns(), x.needsGradient()};
 }
-/// `Op` of every number and a constant: `each<ops::Pow>(x, 3)`.
-template <class Op, class T, Config C, Plain N> Matrix<T, C> each(const Matrix<T, C>& x, N constant) {
+/// `Op` of every number and a constant: `map<ops::Pow>(x, 3)`.
+template <class Op, class T, Config C, Plain N> Matrix<T, C> map(const Matrix<T, C>& x, N constant) {
   const Block operands[] = {x.block()};
   const auto c = static_cast<PlainOf<T>>(constant);
-  Index own[sizeof c / sizeof(Index)];
+  Word own[sizeof c / sizeof(Word)];
   std::memcpy(own, &c, sizeof c);
   return {recordLayer<ops::EachConstant<Op>, T, C>(operands, own, x.size()), x.rows(), x.columns(),
           x.needsGradient()};
 }
 /// `Op` of the numbers of two matrices of one shape.
-template <class Op, class T, Config C> Matrix<T, C> each(const Matrix<T, C>& x, const Matrix<T, C>& y) {
+template <class Op, class T, Config C> Matrix<T, C> map(const Matrix<T, C>& x, const Matrix<T, C>& y) {
   if (x.rows() != y.rows() || x.columns() != y.columns())
     fail("%.*s: matrices of %zu x %zu and %zu x %zu; expected the same shape",
          static_cast<int>(Op::name.size()), Op::name.data(), x.rows(), x.columns(), y.rows(), y.columns());
@@ -110,45 +110,45 @@ template <class Op, class T, Config C> Matrix<T, C> each(const Matrix<T, C>& x, 
 
 // Element by element; for the product of matrices see matmul.
 template <class T, Config C> Matrix<T, C> operator+(const Matrix<T, C>& x, const Matrix<T, C>& y) {
-  return each<ops::Add>(x, y);
+  return map<ops::Add>(x, y);
 }
 template <class T, Config C> Matrix<T, C> operator-(const Matrix<T, C>& x, const Matrix<T, C>& y) {
-  return each<ops::Sub>(x, y);
+  return map<ops::Sub>(x, y);
 }
 template <class T, Config C> Matrix<T, C> operator*(const Matrix<T, C>& x, const Matrix<T, C>& y) {
-  return each<ops::Mul>(x, y);
+  return map<ops::Mul>(x, y);
 }
 template <class T, Config C> Matrix<T, C> operator/(const Matrix<T, C>& x, const Matrix<T, C>& y) {
-  return each<ops::Div>(x, y);
+  return map<ops::Div>(x, y);
 }
-template <class T, Config C> Matrix<T, C> operator-(const Matrix<T, C>& x) { return each<ops::Neg>(x); }
+template <class T, Config C> Matrix<T, C> operator-(const Matrix<T, C>& x) { return map<ops::Neg>(x); }
 template <class T, Config C, Plain N> Matrix<T, C> operator+(const Matrix<T, C>& x, N c) {
-  return each<ops::AddConst>(x, c);
+  return map<ops::AddConst>(x, c);
 }
 template <class T, Config C, Plain N> Matrix<T, C> operator+(N c, const Matrix<T, C>& x) {
-  return each<ops::AddConst>(x, c);
+  return map<ops::AddConst>(x, c);
 }
 template <class T, Config C, Plain N> Matrix<T, C> operator-(const Matrix<T, C>& x, N c) {
-  return each<ops::AddConst>(x, -static_cast<PlainOf<T>>(c));
+  return map<ops::AddConst>(x, -static_cast<PlainOf<T>>(c));
 }
 template <class T, Config C, Plain N> Matrix<T, C> operator-(N c, const Matrix<T, C>& x) {
-  return each<ops::SubFromConst>(x, c);
+  return map<ops::SubFromConst>(x, c);
 }
 template <class T, Config C, Plain N> Matrix<T, C> operator*(const Matrix<T, C>& x, N c) {
-  return each<ops::MulByConst>(x, c);
+  return map<ops::MulByConst>(x, c);
 }
 template <class T, Config C, Plain N> Matrix<T, C> operator*(N c, const Matrix<T, C>& x) {
-  return each<ops::MulByConst>(x, c);
+  return map<ops::MulByConst>(x, c);
 }
 template <class T, Config C, Plain N> Matrix<T, C> operator/(const Matrix<T, C>& x, N c) {
-  return each<ops::DivByConst>(x, c);
+  return map<ops::DivByConst>(x, c);
 }
 template <class T, Config C, Plain N> Matrix<T, C> operator/(N c, const Matrix<T, C>& x) {
-  return each<ops::ConstDiv>(x, c);
+  return map<ops::ConstDiv>(x, c);
 }
-template <class T, Config C> Matrix<T, C> relu(const Matrix<T, C>& x) { return each<ops::Relu>(x); }
-template <class T, Config C> Matrix<T, C> tanh(const Matrix<T, C>& x) { return each<ops::Tanh>(x); }
-template <class T, Config C> Matrix<T, C> sigmoid(const Matrix<T, C>& x) { return each<ops::Sigmoid>(x); }
-template <class T, Config C> Matrix<T, C> gelu(const Matrix<T, C>& x) { return each<ops::Gelu>(x); }
+template <class T, Config C> Matrix<T, C> relu(const Matrix<T, C>& x) { return map<ops::Relu>(x); }
+template <class T, Config C> Matrix<T, C> tanh(const Matrix<T, C>& x) { return map<ops::Tanh>(x); }
+template <class T, Config C> Matrix<T, C> sigmoid(const Matrix<T, C>& x) { return map<ops::Sigmoid>(x); }
+template <class T, Config C> Matrix<T, C> gelu(const Matrix<T, C>& x) { return map<ops::Gelu>(x); }
 
 }  // namespace burtorch::inline BURTORCH_TARGET

@@ -4,13 +4,12 @@
 
 #include <span>
 
+#include "../base/token_id.hpp"
 #include "matrix.hpp"
 #include "parameter_layout.hpp"
 #include "product.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
-
-inline constexpr Index noToken = static_cast<Index>(-1);
 
 namespace ops {
 
@@ -22,25 +21,25 @@ struct EmbeddingLayer : LayerOp {
     const Shape shape(layer);
     const T* table = layer.operand(0);
     static constexpr T zeros[nn::laneCount<T>] = {};
-    const auto rowOf = [&](Index token, std::size_t d) {
+    const auto rowOf = [&](TokenId token, std::size_t d) {
       return token == noToken ? zeros : table + token * shape.width + d;
     };
     if (shape.columns >= nn::laneCount<T>)
       return forEachSquare<T>(
           shape,
-          [&](const Index* tokens, std::size_t d, std::size_t at) {
+          [&](const TokenId* tokens, std::size_t d, std::size_t at) {
             nn::transposeSquare([&](std::size_t k) { return rowOf(tokens[k], d); }, y + at, shape.columns);
           },
-          [&](Index token, std::size_t d, std::size_t at) {
+          [&](TokenId token, std::size_t d, std::size_t at) {
             y[at] = token == noToken ? T{0} : table[token * shape.width + d];
           });
-    forEachRow(shape, [&](Index token, std::size_t at, auto step) {
+    forEachRow(shape, [&](TokenId token, std::size_t at, auto step) {
       for (std::size_t d = 0; d < shape.width; ++d)
         y[at + d * step] = token == noToken ? T{0} : table[token * shape.width + d];
     });
   }
 
-  template <class T> static void slope(const Layer<T>& layer) {
+  template <class T> static void vjp(const Layer<T>& layer) {
     const Shape shape(layer);
     const T* gy = layer.resultGradients();
     if (!layer.wants(0)) return;
@@ -51,7 +50,7 @@ struct EmbeddingLayer : LayerOp {
     if (shape.columns >= nn::laneCount<T>)
       return forEachSquare<T>(
           shape,
-          [&](const Index* tokens, std::size_t d, std::size_t at) {
+          [&](const TokenId* tokens, std::size_t d, std::size_t at) {
             alignas(64) T turned[nn::laneCount<T> * nn::laneCount<T>];
             nn::transposeSquare([&](std::size_t k) { return gy + at + k * shape.columns; }, turned,
                                 nn::laneCount<T>);
@@ -61,10 +60,10 @@ struct EmbeddingLayer : LayerOp {
               nn::store<T>(to, nn::load(to) + nn::load(turned + k * nn::laneCount<T>));
             }
           },
-          [&](Index token, std::size_t d, std::size_t at) {
+          [&](TokenId token, std::size_t d, std::size_t at) {
             if (token != noToken) add(table[token * shape.width + d], gy[at]);
           });
-    forEachRow(shape, [&](Index token, std::size_t at, auto step) {
+    forEachRow(shape, [&](TokenId token, std::size_t at, auto step) {
       if (token == noToken) return;
       for (std::size_t d = 0; d < shape.width; ++d) add(table[token * shape.width + d], gy[at + d * step]);
     });
@@ -73,7 +72,7 @@ struct EmbeddingLayer : LayerOp {
  private:
   struct Shape {
     std::size_t width, columns, places;
-    const Index* tokens;
+    const TokenId* tokens;
     template <class T>
     explicit Shape(const Layer<T>& layer)
         : width(layer.own()[0]), columns(layer.own()[1]), places(layer.own()[2]), tokens(layer.own() + 4) {}
@@ -95,7 +94,7 @@ struct EmbeddingLayer : LayerOp {
     constexpr std::size_t lanes = nn::laneCount<T>;
     for (std::size_t place = 0; place < shape.places; ++place)
       nn::forEachVector<T>(shape.columns, [&](std::size_t c, std::size_t count) BURTORCH_INLINE_LAMBDA {
-        const Index* tokens = shape.tokens + place * shape.columns + c;
+        const TokenId* tokens = shape.tokens + place * shape.columns + c;
         const auto at = [&](std::size_t d) { return (place * shape.width + d) * shape.columns + c; };
         std::size_t d = 0;
         if (count == lanes)
@@ -117,27 +116,27 @@ struct Embedding {
 
   /// One column for each of `columns`; tokens are [place][column].
   template <class T, Config C = defaultConfig>
-  Matrix<T, C> columns(std::span<const Index> tokens, std::size_t columns) const {
+  Matrix<T, C> lookup(std::span<const TokenId> tokens, std::size_t columns) const {
     if (columns == 0 || tokens.empty() || tokens.size() % columns != 0)
       fail("embedding: %zu tokens cannot be split into %zu columns", tokens.size(), columns);
     return record<T, C>(tokens, columns, 1);
   }
   /// One column for each token, the same tokens `times` over: the positions of several samples.
   template <class T, Config C = defaultConfig>
-  Matrix<T, C> repeated(std::span<const Index> tokens, std::size_t times) const {
+  Matrix<T, C> repeated(std::span<const TokenId> tokens, std::size_t times) const {
     if (tokens.empty() || times == 0) fail("embedding: no tokens");
     return record<T, C>(tokens, tokens.size() * times, times);
   }
 
  private:
   template <class T, Config C>
-  Matrix<T, C> record(std::span<const Index> tokens, std::size_t columns, std::size_t times) const {
-    for (const Index token : tokens)
+  Matrix<T, C> record(std::span<const TokenId> tokens, std::size_t columns, std::size_t times) const {
+    for (const TokenId token : tokens)
       if (token >= table.rows && token != noToken)
         fail("embedding: token %u is out of range for a table of %u rows", token, table.rows);
     const std::size_t places = times * tokens.size() / columns;
     const Block operands[] = {table.block()};
-    const Index own[] = {table.columns, static_cast<Index>(columns), static_cast<Index>(places), table.id};
+    const Word own[] = {table.columns, static_cast<Word>(columns), static_cast<Word>(places), table.id};
     return {recordLayer<ops::EmbeddingLayer, T, C>(operands, own, tokens, places * table.columns * columns,
                                                    times),
             places * table.columns, columns};

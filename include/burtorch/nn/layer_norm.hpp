@@ -51,7 +51,7 @@ struct LayerNormLayer : LayerOp {
   }
 
   // With n = (x - mean) * scale and h = g * gain: dx = scale * (h - mean of h - n * mean of h n).
-  template <class T> static void slope(const Layer<T>& layer) {
+  template <class T> static void vjp(const Layer<T>& layer) {
     using Pack = nn::LanePack<T>;
     const std::size_t rows = layer.own()[0], columns = layer.own()[1];
     const T *x = layer.operand(0), *gain = layer.operand(1), *g = layer.resultGradients();
@@ -131,8 +131,8 @@ struct LayerNorm {
   template <class T, Config C> Matrix<T, C> operator()(const Matrix<T, C>& x) const {
     if (x.rows() != gain.rows) fail("LayerNorm: expected %u rows, got %zu", gain.rows, x.rows());
     const Block operands[] = {x.block(), gain.block(), bias.block()};
-    Index own[4 + sizeof(PlainOf<T>) / sizeof(Index)] = {static_cast<Index>(x.rows()),
-                                                         static_cast<Index>(x.columns()), gain.id, bias.id};
+    Word own[4 + sizeof(PlainOf<T>) / sizeof(Word)] = {static_cast<Word>(x.rows()),
+                                                       static_cast<Word>(x.columns()), gain.id, bias.id};
     const auto eps = static_cast<PlainOf<T>>(epsilon);
     std::memcpy(own + 4, &eps, sizeof eps);
     return {recordLayer<ops::LayerNormLayer, T, C>(operands, own, x.size() + 2 * x.columns()), x.rows(),

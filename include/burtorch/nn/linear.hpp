@@ -19,8 +19,8 @@ struct LinearLayer : LayerOp {
 
   struct Shape {
     std::size_t outputs, inputs, columns;
-    Index firstInput;  // operand
-    Index weightId, biasId;
+    std::uint32_t firstInput;  // operand
+    std::uint32_t weightId, biasId;
     template <class T>
     explicit Shape(const Layer<T>& layer)
         : outputs(layer.own()[0]),
@@ -35,7 +35,7 @@ struct LinearLayer : LayerOp {
     const Shape shape(layer);
     const T* bias = shape.firstInput == 2 ? layer.operand(1) : nullptr;
     std::size_t offset = 0;
-    for (Index k = shape.firstInput; k < layer.operandCount(); ++k) {
+    for (std::uint32_t k = shape.firstInput; k < layer.operandCount(); ++k) {
       const std::size_t inputs = layer.operandSize(k) / shape.columns;
       const T* w = layer.operand(0) + offset;
       if (shape.columns == 1)
@@ -56,7 +56,7 @@ struct LinearLayer : LayerOp {
     }
   }
 
-  template <class T> static void slope(const Layer<T>& layer) {
+  template <class T> static void vjp(const Layer<T>& layer) {
     const Shape shape(layer);
     const T* gy = layer.resultGradients();
     const bool wantsWeight = layer.wants(0), isAdded = wantsWeight && !layer.isFirstWrite(0, shape.weightId);
@@ -71,7 +71,7 @@ struct LinearLayer : LayerOp {
                            BURTORCH_INLINE_LAMBDA { return nn::loadUpTo(gy + r * shape.columns + c, n); });
     }
     std::size_t offset = 0;
-    for (Index k = shape.firstInput; k < layer.operandCount(); ++k) {
+    for (std::uint32_t k = shape.firstInput; k < layer.operandCount(); ++k) {
       const std::size_t inputs = layer.operandSize(k) / shape.columns;
       const T* w = layer.operand(0) + offset;
       T* gw = layer.operandGradient(0) + offset;
@@ -79,8 +79,8 @@ struct LinearLayer : LayerOp {
       T* gx = layer.wants(k) ? layer.operandGradient(k) : nullptr;
       if (shape.columns == 1) {
         const auto pass = [&](T* toX, T* toW) {
-          nn::vectorProductSlope<T>({w, shape.inputs}, x, gy, toX, {toW, shape.inputs}, shape.outputs, inputs,
-                                    isAdded);
+          nn::vectorProductVjp<T>({w, shape.inputs}, x, gy, toX, {toW, shape.inputs}, shape.outputs, inputs,
+                                  isAdded);
         };
         if (gx != nullptr && wantsWeight && overlap(layer, 0, k)) {
           pass(gx, nullptr);  // one after the other: a matrix times one of its own rows
@@ -117,7 +117,7 @@ struct LinearLayer : LayerOp {
 
  private:
   /// Whether two operands have numbers in common.
-  template <class T> static bool overlap(const Layer<T>& layer, Index i, Index j) {
+  template <class T> static bool overlap(const Layer<T>& layer, std::uint32_t i, std::uint32_t j) {
     const T *x = layer.operand(i), *y = layer.operand(j);
     return offsetWithin(x, layer.operandSize(i) * sizeof(T), y) != notWithin ||
            offsetWithin(y, layer.operandSize(j) * sizeof(T), x) != notWithin;
@@ -158,8 +158,8 @@ struct Linear {
       rows += x.rows();
     }
     if (rows != weight.columns) fail("Linear: expected %u input rows, got %zu", weight.columns, rows);
-    const Index own[] = {weight.rows, weight.columns, static_cast<Index>(columns), bias.isPresent() ? 1u : 0u,
-                         weight.id,   bias.id};
+    const Word own[] = {weight.rows, weight.columns, static_cast<Word>(columns), bias.isPresent() ? 1u : 0u,
+                        weight.id,   bias.id};
     return {recordLayer<ops::LinearLayer, T, C>({operands, count}, own, weight.rows * columns), weight.rows,
             columns};
   }

@@ -18,7 +18,7 @@ struct TransposeLayer : LayerOp {
   template <class T> static void value(const Layer<T>& layer, T* y) {
     turn(layer.operand(0), layer.own()[0], layer.own()[1], [&](std::size_t to, const T& x) { y[to] = x; });
   }
-  template <class T> static void slope(const Layer<T>& layer) {
+  template <class T> static void vjp(const Layer<T>& layer) {
     if (!layer.wants(0)) return;
     T* gx = layer.operandGradient(0);
     turn(layer.resultGradients(), layer.own()[1], layer.own()[0],
@@ -41,7 +41,7 @@ struct TransposeLayer : LayerOp {
 
 template <class T, Config C> Matrix<T, C> transpose(const Matrix<T, C>& x) {
   const Block operands[] = {x.block()};
-  const Index own[] = {static_cast<Index>(x.rows()), static_cast<Index>(x.columns())};
+  const Word own[] = {static_cast<Word>(x.rows()), static_cast<Word>(x.columns())};
   return {recordLayer<ops::TransposeLayer, T, C>(operands, own, x.size()), x.columns(), x.rows(),
           x.needsGradient()};
 }
@@ -52,12 +52,12 @@ template <class T, Config C> Matrix<T, C> matmul(const Matrix<T, C>& x, const Ma
     fail("matmul: %zu x %zu by %zu x %zu; expected as many rows as the first has columns", x.rows(),
          x.columns(), y.rows(), y.columns());
   const Block operands[] = {x.block(), y.block()};
-  const Index own[] = {static_cast<Index>(x.rows()),
-                       static_cast<Index>(x.columns()),
-                       static_cast<Index>(y.columns()),
-                       0,
-                       Layer<T>::noId,
-                       Layer<T>::noId};
+  const Word own[] = {static_cast<Word>(x.rows()),
+                      static_cast<Word>(x.columns()),
+                      static_cast<Word>(y.columns()),
+                      0,
+                      Layer<T>::noId,
+                      Layer<T>::noId};
   return {recordLayer<ops::LinearLayer, T, C>(operands, own, x.rows() * y.columns()), x.rows(), y.columns(),
           x.needsGradient() || y.needsGradient()};
 }

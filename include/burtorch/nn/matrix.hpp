@@ -16,8 +16,8 @@ template <class T, Config C = defaultConfig> class Matrix {
   Matrix() = default;
   Matrix(Handle<C> first, std::size_t rows, std::size_t columns, bool needsGradient = true)
       : first_(first),
-        rows_(static_cast<Index>(rows)),
-        columns_(static_cast<Index>(columns)),
+        rows_(static_cast<std::uint32_t>(rows)),
+        columns_(static_cast<std::uint32_t>(columns)),
         needsGradient_(needsGradient) {}
   /// The nodes of a range, row by row.
   Matrix(const Range<T, C>& range, std::size_t rows, std::size_t columns)
@@ -27,7 +27,7 @@ template <class T, Config C = defaultConfig> class Matrix {
   std::size_t columns() const { return columns_; }
   std::size_t size() const { return std::size_t{rows_} * columns_; }
   Block block() const {
-    return {currentTape<T, C>().indexOf(first_), static_cast<Index>(size()), false, needsGradient_};
+    return {currentTape<T, C>().indexOf(first_), static_cast<NodeIndex>(size()), false, needsGradient_};
   }
   /// The same numbers as data: layers leave out their gradients.
   Matrix withoutGradient() const {
@@ -70,7 +70,7 @@ template <class T, Config C = defaultConfig> class Matrix {
   }
 
   Handle<C> first_;
-  Index rows_ = 0, columns_ = 0;
+  std::uint32_t rows_ = 0, columns_ = 0;
   bool needsGradient_ = true;
 };
 
@@ -83,29 +83,29 @@ Matrix<T, C> data(std::span<const T> numbers, std::size_t rows, std::size_t colu
 /// Puts a layer on the current tape and computes its results. `own`, then `more` (`times` over), are words for its rules
 /// to read.
 template <class Op, class T, Config C = defaultConfig>
-Handle<C> recordLayer(std::span<const Block> operands, std::span<const Index> own,
-                      std::span<const Index> more, std::size_t results, std::size_t times = 1) {
+Handle<C> recordLayer(std::span<const Block> operands, std::span<const Word> own, std::span<const Word> more,
+                      std::size_t results, std::size_t times = 1) {
   const std::size_t words = 1 + 2 * operands.size() + own.size() + times * more.size();
   Tape<T, C>& tape = Tape<T, C>::withRoom({results, 1, words});
   const Opcode op = opcodeOn<Op>(tape);
-  Index* word = tape.nextWord();
-  const auto at = static_cast<Index>(word - tape.words());
-  *word++ = static_cast<Index>(operands.size());
+  Word* word = tape.nextWord();
+  const auto at = static_cast<Word>(word - tape.words());
+  *word++ = static_cast<Word>(operands.size());
   for (const Block& block : operands) {
     *word++ = tape.operandWord(block, Op::name);
     *word++ = block.count;
   }
-  for (const Index w : own) *word++ = w;
+  for (const Word w : own) *word++ = w;
   for (std::size_t i = 0; i < times; ++i)
-    for (const Index w : more) *word++ = w;
+    for (const Word w : more) *word++ = w;
   tape.commitWords(words);
-  const auto first = static_cast<Index>(tape.size());
+  const auto first = static_cast<NodeIndex>(tape.size());
   T* values = tape.appendBlock(op, at, results);
   Op::value(Layer<T>{tape.frame(), tape.words() + at, first}, values);
   return tape.handleOf(first);
 }
 template <class Op, class T, Config C = defaultConfig>
-Handle<C> recordLayer(std::span<const Block> operands, std::span<const Index> own, std::size_t results) {
+Handle<C> recordLayer(std::span<const Block> operands, std::span<const Word> own, std::size_t results) {
   return recordLayer<Op, T, C>(operands, own, {}, results);
 }
 

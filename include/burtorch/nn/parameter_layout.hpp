@@ -19,15 +19,15 @@ enum class ParameterRole : std::uint8_t { weight, bias, gain, table };
 
 /// A block of parameters as layers use it: a matrix, row by row, and its number among the blocks.
 struct Parameter {
-  Index first = 0, rows = 0, columns = 0;
-  Index id = static_cast<Index>(maxIndex);
+  std::uint32_t first = 0, rows = 0, columns = 0;
+  std::uint32_t id = static_cast<std::uint32_t>(maxIndex);
   ParameterRole role = ParameterRole::weight;
 
   bool isPresent() const { return rows > 0; }
   /// Whether weight decay is meant for it.
   bool decays() const { return role == ParameterRole::weight || role == ParameterRole::table; }
   std::size_t size() const { return std::size_t{rows} * columns; }
-  Block block() const { return {first, static_cast<Index>(size()), true}; }
+  Block block() const { return {first, static_cast<std::uint32_t>(size()), true}; }
 };
 
 class ParameterLayout {
@@ -39,8 +39,9 @@ class ParameterLayout {
     if (rows == 0 || columns == 0 || rows > most || columns > most / rows || rows * columns > most - size_)
       fail("parameter %s of %zu x %zu: a layout holds 1 to %zu numbers, %zu are taken", name.c_str(), rows,
            columns, most, size_);
-    const Parameter block{static_cast<Index>(size_), static_cast<Index>(rows), static_cast<Index>(columns),
-                          static_cast<Index>(blocks_.size()), role};
+    const Parameter block{static_cast<std::uint32_t>(size_), static_cast<std::uint32_t>(rows),
+                          static_cast<std::uint32_t>(columns), static_cast<std::uint32_t>(blocks_.size()),
+                          role};
     blocks_.push_back(block);
     names_.push_back(std::move(name));
     starts_.push_back(start);

@@ -15,14 +15,14 @@ struct ParameterNodes : LayerOp {
 
   template <class T> static void value(const Layer<T>& layer, T* y) {
     const T* x = layer.operand(0);
-    for (Index i = 0; i < layer.operandSize(0); ++i) y[i] = x[i];
+    for (std::uint32_t i = 0; i < layer.operandSize(0); ++i) y[i] = x[i];
   }
-  template <class T> static void slope(const Layer<T>& layer) {
+  template <class T> static void vjp(const Layer<T>& layer) {
     if (!layer.wants(0)) return;
     const bool isFirst = layer.isFirstWrite(0, layer.own()[0]);
     const T* g = layer.resultGradients();
     T* gx = layer.operandGradient(0);
-    for (Index i = 0; i < layer.operandSize(0); ++i) gx[i] = isFirst ? g[i] : gx[i] + g[i];
+    for (std::uint32_t i = 0; i < layer.operandSize(0); ++i) gx[i] = isFirst ? g[i] : gx[i] + g[i];
   }
 };
 
@@ -31,7 +31,7 @@ struct ParameterNodes : LayerOp {
 /// The block as nodes of the current tape, which must be bound to a store.
 template <class T, Config C = defaultConfig> Matrix<T, C> nodes(const Parameter& block) {
   const Block operands[] = {block.block()};
-  const Index own[] = {block.id};
+  const Word own[] = {block.id};
   return {recordLayer<ops::ParameterNodes, T, C>(operands, own, block.size()), block.rows, block.columns};
 }
 

@@ -46,13 +46,13 @@ template <class T> class GradientBuffer {
   T* data() { return data_; }
   std::uint64_t* unwritten() { return unwritten_.data(); }
   std::size_t unwrittenWords() const { return unwritten_.size(); }
-  std::span<const Index> blockEnds() const { return ends_; }
+  std::span<const std::uint32_t> blockEnds() const { return ends_; }
 
  private:
   GradientBuffer(const ParameterLayout& layout, T* data)
       : data_(data), size_(layout.size()), unwritten_((layout.blocks().size() + 63) / 64) {
     for (const Parameter& block : layout.blocks())
-      ends_.push_back(block.first + static_cast<Index>(block.size()));
+      ends_.push_back(block.first + static_cast<std::uint32_t>(block.size()));
     zero();
   }
 
@@ -70,7 +70,7 @@ template <class T> class GradientBuffer {
   std::unique_ptr<Owned> owned_;
   T* data_;
   std::size_t size_;
-  std::vector<Index> ends_;  // of each block
+  std::vector<std::uint32_t> ends_;  // of each block
   std::vector<std::uint64_t> unwritten_;
 };
 

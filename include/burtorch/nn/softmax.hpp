@@ -32,7 +32,7 @@ struct SoftmaxLayer : LayerOp {
     });
   }
   // dx_i = y_i (g_i - sum of g_j y_j)
-  template <class T> static void slope(const Layer<T>& layer) {
+  template <class T> static void vjp(const Layer<T>& layer) {
     if (!layer.wants(0)) return;
     const std::size_t rows = layer.own()[0], columns = layer.own()[1];
     const T *y = layer.results(), *g = layer.resultGradients();
@@ -55,7 +55,7 @@ struct SoftmaxLayer : LayerOp {
 /// The softmax of every column.
 template <class T, Config C> Matrix<T, C> softmax(const Matrix<T, C>& x) {
   const Block operands[] = {x.block()};
-  const Index own[] = {static_cast<Index>(x.rows()), static_cast<Index>(x.columns())};
+  const Word own[] = {static_cast<Word>(x.rows()), static_cast<Word>(x.columns())};
   return {recordLayer<ops::SoftmaxLayer, T, C>(operands, own, x.size()), x.rows(), x.columns()};
 }
 

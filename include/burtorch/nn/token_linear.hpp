@@ -52,7 +52,7 @@ struct TokenLinearLayer : LayerOp {
     }
   }
 
-  template <class T> static void slope(const Layer<T>& layer) {
+  template <class T> static void vjp(const Layer<T>& layer) {
     const Shape s(layer);
     T* table = layer.wants(0) ? layer.operandGradient(0) : nullptr;
     if (table != nullptr && layer.isFirstWrite(0, s.tableId)) std::fill_n(table, layer.operandSize(0), T{0});
@@ -80,15 +80,15 @@ struct TokenLinearLayer : LayerOp {
       forCommonPlaces(s,
                       [&](std::size_t pair) { std::copy_n(total, blockSize, products + pair * blockSize); });
       for (std::size_t p = 0; p < s.places; ++p)
-        placeSlope(layer, s, p, first, count, products, table, isAdded);
+        placeVjp(layer, s, p, first, count, products, table, isAdded);
     }
   }
 
  private:
   struct Shape {
     std::size_t outputs, width, places, columns, pairs, inputs;
-    Index tableId, weightId, biasId;
-    const Index *starts, *tokens, *ids;
+    std::uint32_t tableId, weightId, biasId;
+    const TokenId *starts, *tokens, *ids;
     template <class T>
     explicit Shape(const Layer<T>& layer)
         : outputs(layer.own()[0]),
@@ -179,8 +179,8 @@ struct TokenLinearLayer : LayerOp {
   }
   /// From the gradients of the products of one place to those of W and of the table.
   template <class T>
-  static void placeSlope(const Layer<T>& layer, const Shape& s, std::size_t p, std::size_t first,
-                         std::size_t count, const T* products, T* table, bool isAdded) {
+  static void placeVjp(const Layer<T>& layer, const Shape& s, std::size_t p, std::size_t first,
+                       std::size_t count, const T* products, T* table, bool isAdded) {
     constexpr std::size_t most = 16;  // pairs at a time, whose rows of the table are gathered
     const std::size_t at = first * s.inputs + p * s.width;
     for (std::size_t pair = s.starts[p]; pair < s.starts[p + 1]; pair += most) {
@@ -227,7 +227,7 @@ struct TokenLinearLayer : LayerOp {
 
 /// `linear`, which has a bias, of the embedded tokens, [place][column].
 template <class T, Config C = defaultConfig>
-Matrix<T, C> tokenLinear(const Embedding& embedding, const Linear& linear, std::span<const Index> tokens,
+Matrix<T, C> tokenLinear(const Embedding& embedding, const Linear& linear, std::span<const TokenId> tokens,
                          std::size_t columns) {
   const Parameter &table = embedding.table, &w = linear.weight;
   const std::size_t places = columns > 0 ? tokens.size() / columns : 0;
@@ -236,16 +236,16 @@ Matrix<T, C> tokenLinear(const Embedding& embedding, const Linear& linear, std::
          tokens.size(), table.columns, columns, w.columns);
   if (!linear.bias.isPresent()) fail("tokenLinear: the layer has no bias");
   // Scratch memory of the caller's thread: the words are known only at the end.
-  static thread_local std::vector<Index> words, pairAt;
+  static thread_local std::vector<Word> words, pairAt;
   words.assign(places + 1, 0);
   pairAt.resize(table.rows);
-  std::vector<Index>& all = words;
-  Index pairs = 0;
+  std::vector<Word>& all = words;
+  std::uint32_t pairs = 0;
   for (std::size_t p = 0; p < places; ++p) {
     all[p] = pairs;
     std::fill(pairAt.begin(), pairAt.end(), noToken);
     for (std::size_t c = 0; c < columns; ++c) {
-      const Index token = tokens[p * columns + c];
+      const TokenId token = tokens[p * columns + c];
       if (token >= table.rows)
         fail("tokenLinear: token %u is out of range for a table of %u rows", token, table.rows);
       if (pairAt[token] == noToken) {
@@ -256,12 +256,12 @@ Matrix<T, C> tokenLinear(const Embedding& embedding, const Linear& linear, std::
   }
   all[places] = pairs;
   for (std::size_t p = 0; p < places; ++p) {
-    for (Index pair = all[p]; pair < all[p + 1]; ++pair) pairAt[all[places + 1 + pair]] = pair;
+    for (std::uint32_t pair = all[p]; pair < all[p + 1]; ++pair) pairAt[all[places + 1 + pair]] = pair;
     for (std::size_t c = 0; c < columns; ++c) all.push_back(pairAt[tokens[p * columns + c]]);
   }
   const Block operands[] = {table.block(), w.block(), linear.bias.block()};
-  const Index own[] = {
-      w.rows, table.columns, static_cast<Index>(places), static_cast<Index>(columns), pairs, table.id,
+  const Word own[] = {
+      w.rows, table.columns, static_cast<Word>(places), static_cast<Word>(columns), pairs, table.id,
       w.id,   linear.bias.id};
   const std::size_t results = w.rows * columns + pairs * ops::TokenLinearLayer::blockSize;
   return {recordLayer<ops::TokenLinearLayer, T, C>(operands, own, all, results), w.rows, columns};

@@ -41,8 +41,8 @@ void vectorProduct(Rows<const T> w, const T* x, const T* bias, T* y, std::size_t
 
 /// gx[i] += sum over o of gy[o] w[o][i], and gw[o][i] = gy[o] x[i] or added to. What is null is not wanted.
 template <class T>
-void vectorProductSlope(Rows<const T> w, const T* x, const T* gy, T* gx, Rows<T> gw, std::size_t outputs,
-                        std::size_t inputs, bool isAdded) {
+void vectorProductVjp(Rows<const T> w, const T* x, const T* gy, T* gx, Rows<T> gw, std::size_t outputs,
+                      std::size_t inputs, bool isAdded) {
   constexpr std::size_t lanes = laneCount<T>;
   const auto rows = [&]<std::size_t count, bool adds, bool wantsX, bool wantsW>(std::size_t o) {
     const T* row = w.at + o * w.stride;

@@ -26,12 +26,14 @@ class Instruction {
   using Word = unsigned long long;
 
   constexpr Instruction() = default;
-  constexpr Instruction(Opcode op, Index a, Index b)
+  constexpr Instruction(Opcode op, NodeIndex a, NodeIndex b)
       : word_(op | (Word{a} << 8) | (Word{b} << (8 + indexBits))) {}
 
   constexpr Opcode op() const { return static_cast<Opcode>(word_); }
-  constexpr Index a() const { return static_cast<Index>(word_ >> 8) & static_cast<Index>(maxIndex); }
-  constexpr Index b() const { return static_cast<Index>(word_ >> (8 + indexBits)); }
+  constexpr NodeIndex a() const {
+    return static_cast<NodeIndex>(word_ >> 8) & static_cast<NodeIndex>(maxIndex);
+  }
+  constexpr NodeIndex b() const { return static_cast<NodeIndex>(word_ >> (8 + indexBits)); }
 
  private:
   Word word_;
@@ -40,7 +42,7 @@ static_assert(sizeof(Instruction) == 8);
 
 /// Numbers side by side that a layer reads: nodes, or parameters that the tape is bound to.
 struct Block {
-  Index first = 0, count = 0;
+  NodeIndex first = 0, count = 0;
   bool isParameter = false;   // `first` counts from the first parameter
   bool needsGradient = true;  // data need none, and layers then leave it out
 };
@@ -48,12 +50,12 @@ struct Block {
 /// Where an operand of a layer lies, as one word of the tape.
 class OperandWord {
  public:
-  explicit constexpr OperandWord(Index word) : word_(word) {}
+  explicit constexpr OperandWord(Word word) : word_(word) {}
   explicit constexpr OperandWord(const Block& block)
       : word_(block.first | (block.isParameter ? parameterBit : 0) | (block.needsGradient ? 0 : dataBit)) {}
 
-  constexpr Index word() const { return word_; }
-  constexpr Index first() const { return word_ & static_cast<Index>(maxParameters); }
+  constexpr Word word() const { return word_; }
+  constexpr NodeIndex first() const { return word_ & static_cast<NodeIndex>(maxParameters); }
   constexpr bool isParameter() const { return (word_ & parameterBit) != 0; }
   constexpr bool needsGradient() const { return (word_ & dataBit) == 0; }
 
@@ -61,8 +63,8 @@ class OperandWord {
   static constexpr std::size_t maxParameters = (std::size_t{1} << 30) - 1;
 
  private:
-  static constexpr Index parameterBit = Index{1} << 31, dataBit = Index{1} << 30;
-  Index word_;
+  static constexpr Word parameterBit = Word{1} << 31, dataBit = Word{1} << 30;
+  Word word_;
 };
 
 /// Conditions are numbers, 1 or 0, through which no gradient flows. A choice takes one and passes a gradient only to the
@@ -106,23 +108,23 @@ template <class Op> constexpr OpInfo infoOf() {
 /// Calls `visit(first, count, stride)` for the operands of an instruction, in order: a block or a range is one call,
 /// whatever its length, and a node that is used twice comes twice. Parameters that lie outside the tape are left out.
 template <class Visit>
-void forEachOperandRange(Instruction instruction, const OpInfo& info, const Index* words, Visit visit) {
-  const auto one = [&](Index node) { visit(node, Index{1}, std::int32_t{1}); };
+void forEachOperandRange(Instruction instruction, const OpInfo& info, const Word* words, Visit visit) {
+  const auto one = [&](NodeIndex node) { visit(node, NodeIndex{1}, std::int32_t{1}); };
   const auto visitList = [&](const ListShape& list) {
-    const auto count = static_cast<Index>(list.count);
+    const auto count = static_cast<NodeIndex>(list.count);
     switch (list.form) {
       case ListForm::contiguous:
       case ListForm::strided: return visit(list.first, count, list.stride);
       case ListForm::numbers: return;  // data, not nodes
       case ListForm::scattered:
-        for (Index i = 0; i < count; ++i) one(list.words[i]);
+        for (Word i = 0; i < count; ++i) one(list.words[i]);
         return;
       case ListForm::ranges:
-        for (Index i = 0; i < list.first; ++i)
+        for (Word i = 0; i < list.first; ++i)
           if (list.words[2 * i + 1] > 0) visit(list.words[2 * i], list.words[2 * i + 1], std::int32_t{1});
     }
   };
-  const Index* at = words + instruction.a();
+  const Word* at = words + instruction.a();
   switch (info.arity) {
     case Arity::leaf: return;
     case Arity::unary:
@@ -135,7 +137,7 @@ void forEachOperandRange(Instruction instruction, const OpInfo& info, const Inde
     case Arity::varying:
     case Arity::block: return visitList(ListShape::decode(at, instruction.b()));
     case Arity::pair: {
-      const Index* lists = at + (info.hasBias ? 1 : 0);
+      const Word* lists = at + (info.hasBias ? 1 : 0);
       const ListShape xs = ListShape::decode(lists, instruction.b());
       visitList(xs);
       visitList(ListShape::decode(lists + xs.wordCount(), instruction.b()));
@@ -143,7 +145,7 @@ void forEachOperandRange(Instruction instruction, const OpInfo& info, const Inde
       return;
     }
     case Arity::layer:
-      for (const Index* block = at + 1; block < at + 1 + 2 * at[0]; block += 2)
+      for (const Word* block = at + 1; block < at + 1 + 2 * at[0]; block += 2)
         if (const OperandWord operand(block[0]); !operand.isParameter() && block[1] > 0)
           visit(operand.first(), block[1], std::int32_t{1});
   }

@@ -15,29 +15,32 @@
 
 namespace burtorch::inline BURTORCH_TARGET {
 
-using Index = std::uint32_t;
+/// The number of a node on its tape.
+using NodeIndex = std::uint32_t;
+/// One of the tape's 32-bit words: constants, lists, sizes of layers, names.
+using Word = std::uint32_t;
 
 /// Node indices and counts have 28 bits: an instruction (tape.hpp) is one 64-bit word.
 inline constexpr unsigned indexBits = 28;
 inline constexpr std::size_t maxIndex = (std::size_t{1} << indexBits) - 1;
 
-enum class ListForm : Index { contiguous, strided, ranges, scattered, numbers };
+enum class ListForm : Word { contiguous, strided, ranges, scattered, numbers };
 
-constexpr Index listHead(ListForm form, Index low) { return (static_cast<Index>(form) << indexBits) | low; }
+constexpr Word listHead(ListForm form, Word low) { return (static_cast<Word>(form) << indexBits) | low; }
 
 /// Where a list lies in its array. Knows nothing of the numbers themselves.
 struct ListShape {
   ListForm form = ListForm::contiguous;
-  Index first = 0;               // contiguous, strided; ranges: how many; numbers: how many words
-  std::int32_t stride = 1;       // strided
-  const Index* words = nullptr;  // ranges, scattered, numbers: what follows the head
+  NodeIndex first = 0;          // contiguous, strided; ranges: how many; numbers: how many words
+  std::int32_t stride = 1;      // strided
+  const Word* words = nullptr;  // ranges, scattered, numbers: what follows the head
   std::size_t count = 0;
 
   static constexpr ListShape contiguous(std::size_t count) { return {.count = count}; }
 
-  static ListShape decode(const Index* words, std::size_t count) {
+  static ListShape decode(const Word* words, std::size_t count) {
     const auto form = static_cast<ListForm>(words[0] >> indexBits);
-    const Index low = words[0] & static_cast<Index>(maxIndex);
+    const NodeIndex low = words[0] & static_cast<NodeIndex>(maxIndex);
     const auto stride = form == ListForm::strided ? static_cast<std::int32_t>(words[1]) : 1;
     return {.form = form, .first = low, .stride = stride, .words = words + 1, .count = count};
   }
@@ -128,7 +131,7 @@ template <class T> struct List {
 
   std::size_t size() const { return shape.count; }
   /// Numbers among the words; nullptr: they are nodes.
-  const Index* data() const { return shape.form == ListForm::numbers ? shape.words : nullptr; }
+  const Word* data() const { return shape.form == ListForm::numbers ? shape.words : nullptr; }
 };
 
 /// The gradients of a list, to add to.
@@ -162,14 +165,14 @@ template <class T> class ListReader {
   const T* readNumbers(std::size_t first, std::size_t count, T* buffer) const {
     for (std::size_t i = 0; i < count; ++i) {
       PlainOf<T> number;
-      std::memcpy(&number, data_ + (first + i) * (sizeof number / sizeof(Index)), sizeof number);
+      std::memcpy(&number, data_ + (first + i) * (sizeof number / sizeof(Word)), sizeof number);
       buffer[i] = T(number);
     }
     return buffer;
   }
 
   const T* base_;
-  const Index* data_;
+  const Word* data_;
   ListWalker walker_;
 };
 

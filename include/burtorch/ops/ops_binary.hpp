@@ -1,6 +1,6 @@
 // Operators of two numbers: z = f(x, y), a choice, which takes three, arithmetic with constants on either side, and the in-place forms (Table 9).
 //
-// `slopeX(g, x, y, z)` is g * dz/dx, `slopeY` likewise: see ops_unary.hpp for what the rules promise.
+// `vjpX(g, x, y, z)` is g * dz/dx, `vjpY` likewise: see ops_unary.hpp for what the rules promise.
 #pragma once
 
 #include "ops_unary.hpp"
@@ -13,70 +13,70 @@ namespace ops {
 struct Add : BinaryOp, NoPoles {
   static constexpr std::string_view name = "add", opcode = "eBinaryAdd", formula = "x + y";
   template <class T> static constexpr T value(T x, T y) { return x + y; }
-  template <class T> static constexpr T slopeX(T g, Unread, Unread, Unread) { return g; }
-  template <class T> static constexpr T slopeY(T g, Unread, Unread, Unread) { return g; }
+  template <class T> static constexpr T vjpX(T g, Unread, Unread, Unread) { return g; }
+  template <class T> static constexpr T vjpY(T g, Unread, Unread, Unread) { return g; }
 };
 
 struct Sub : BinaryOp, NoPoles {
   static constexpr std::string_view name = "sub", opcode = "eBinarySub", formula = "x - y";
   template <class T> static constexpr T value(T x, T y) { return x - y; }
-  template <class T> static constexpr T slopeX(T g, Unread, Unread, Unread) { return g; }
-  template <class T> static constexpr T slopeY(T g, Unread, Unread, Unread) { return -g; }
+  template <class T> static constexpr T vjpX(T g, Unread, Unread, Unread) { return g; }
+  template <class T> static constexpr T vjpY(T g, Unread, Unread, Unread) { return -g; }
 };
 
 struct Mul : BinaryOp, NoPoles {
   static constexpr std::string_view name = "mul", opcode = "eBinaryMult", formula = "x y";
   template <class T> static constexpr T value(T x, T y) { return x * y; }
-  template <class T> static constexpr T slopeX(T g, Unread, T y, Unread) { return g * y; }
-  template <class T> static constexpr T slopeY(T g, T x, Unread, Unread) { return g * x; }
+  template <class T> static constexpr T vjpX(T g, Unread, T y, Unread) { return g * y; }
+  template <class T> static constexpr T vjpY(T g, T x, Unread, Unread) { return g * x; }
 };
 
 struct Div : BinaryOp {
   static constexpr std::string_view name = "div", opcode = "eBinaryDiv", formula = "x / y";
   template <class T> static constexpr T value(T x, T y) { return x / y; }
-  template <class T> static constexpr T slopeX(T g, Unread, T y, Unread) { return g / y; }
+  template <class T> static constexpr T vjpX(T g, Unread, T y, Unread) { return g / y; }
   // Through z, not x / (y * y): y * y would overflow or vanish long before the quotient does.
-  template <class T> static constexpr T slopeY(T g, Unread, T y, T z) { return -g * (z / y); }
+  template <class T> static constexpr T vjpY(T g, Unread, T y, T z) { return -g * (z / y); }
 };
 
 struct Mean : BinaryOp, NoPoles {
   static constexpr std::string_view name = "mean", opcode = "eBinaryMean", formula = "(x + y) / 2";
   template <class T> static constexpr T value(T x, T y) { return (x + y) * T{0.5}; }
-  template <class T> static constexpr T slopeX(T g, Unread, Unread, Unread) { return g * T{0.5}; }
-  template <class T> static constexpr T slopeY(T g, Unread, Unread, Unread) { return g * T{0.5}; }
+  template <class T> static constexpr T vjpX(T g, Unread, Unread, Unread) { return g * T{0.5}; }
+  template <class T> static constexpr T vjpY(T g, Unread, Unread, Unread) { return g * T{0.5}; }
 };
 
 struct AddSquares : BinaryOp, NoPoles {
   static constexpr std::string_view name = "addSquares", opcode = "eBinaryAddSquares", formula = "x^2 + y^2";
   template <class T> static constexpr T value(T x, T y) { return x * x + y * y; }
-  template <class T> static constexpr T slopeX(T g, T x, Unread, Unread) { return g * x + g * x; }
-  template <class T> static constexpr T slopeY(T g, Unread, T y, Unread) { return g * y + g * y; }
+  template <class T> static constexpr T vjpX(T g, T x, Unread, Unread) { return g * x + g * x; }
+  template <class T> static constexpr T vjpY(T g, Unread, T y, Unread) { return g * y + g * y; }
 };
 
 struct MeanSquares : BinaryOp, NoPoles {
   static constexpr std::string_view name = "meanSquares", opcode = "eBinaryMeanSquares",
                                     formula = "(x^2 + y^2) / 2";
   template <class T> static constexpr T value(T x, T y) { return (x * x + y * y) * T{0.5}; }
-  template <class T> static constexpr T slopeX(T g, T x, Unread, Unread) { return g * x; }
-  template <class T> static constexpr T slopeY(T g, Unread, T y, Unread) { return g * y; }
+  template <class T> static constexpr T vjpX(T g, T x, Unread, Unread) { return g * x; }
+  template <class T> static constexpr T vjpY(T g, Unread, T y, Unread) { return g * y; }
 };
 
 struct NegativeMean : BinaryOp, NoPoles {
   static constexpr std::string_view name = "negativeMean", opcode = "eBinaryNegativeMean",
                                     formula = "-(x + y) / 2";
   template <class T> static constexpr T value(T x, T y) { return (x + y) * T{-0.5}; }
-  template <class T> static constexpr T slopeX(T g, Unread, Unread, Unread) { return g * T{-0.5}; }
-  template <class T> static constexpr T slopeY(T g, Unread, Unread, Unread) { return g * T{-0.5}; }
+  template <class T> static constexpr T vjpX(T g, Unread, Unread, Unread) { return g * T{-0.5}; }
+  template <class T> static constexpr T vjpY(T g, Unread, Unread, Unread) { return g * T{-0.5}; }
 };
 
 struct Max : BinaryOp, NoPoles {
   static constexpr std::string_view name = "max", opcode = "eBinaryMax", formula = "max(x, y)";
   // NaN wins, and a tie shares the gradient. Of 0 and -0 the first is taken, as PyTorch does.
   template <class T> static constexpr T value(T x, T y) { return select(x != x, x, select(x >= y, x, y)); }
-  template <class T> static constexpr T slopeX(T g, T x, T y, Unread) {
+  template <class T> static constexpr T vjpX(T g, T x, T y, Unread) {
     return select(x == y, g * T{0.5}, select(x < y, T{0}, g));
   }
-  template <class T> static constexpr T slopeY(T g, T x, T y, Unread) {
+  template <class T> static constexpr T vjpY(T g, T x, T y, Unread) {
     return select(x == y, g * T{0.5}, select(x > y, T{0}, g));
   }
 };
@@ -84,10 +84,10 @@ struct Max : BinaryOp, NoPoles {
 struct Min : BinaryOp, NoPoles {
   static constexpr std::string_view name = "min", opcode = "eBinaryMin", formula = "min(x, y)";
   template <class T> static constexpr T value(T x, T y) { return select(x != x, x, select(x <= y, x, y)); }
-  template <class T> static constexpr T slopeX(T g, T x, T y, Unread) {
+  template <class T> static constexpr T vjpX(T g, T x, T y, Unread) {
     return select(x == y, g * T{0.5}, select(x > y, T{0}, g));
   }
-  template <class T> static constexpr T slopeY(T g, T x, T y, Unread) {
+  template <class T> static constexpr T vjpY(T g, T x, T y, Unread) {
     return select(x == y, g * T{0.5}, select(x < y, T{0}, g));
   }
 };
@@ -95,48 +95,48 @@ struct Min : BinaryOp, NoPoles {
 struct MulByConst : ConstantOp, NoPoles {
   static constexpr std::string_view name = "mulByConstant", opcode = "eBinaryMultByConst", formula = "x c";
   template <class T, class C> static constexpr T value(T x, C c) { return x * c; }
-  template <class T, class C> static constexpr T slope(T g, Unread, C c, Unread) { return g * c; }
+  template <class T, class C> static constexpr T vjp(T g, Unread, C c, Unread) { return g * c; }
 };
 
 struct AddConst : ConstantOp, NoPoles {
   static constexpr std::string_view name = "addConstant", opcode = "eBinaryAddConst", formula = "x + c";
   template <class T, class C> static constexpr T value(T x, C c) { return x + c; }
-  template <class T, class C> static constexpr T slope(T g, Unread, C, Unread) { return g; }
+  template <class T, class C> static constexpr T vjp(T g, Unread, C, Unread) { return g; }
 };
 
 struct SubFromConst : ConstantOp, NoPoles {
   static constexpr std::string_view name = "subFromConstant", opcode = "eBinarySubFromConst",
                                     formula = "c - x";
   template <class T, class C> static constexpr T value(T x, C c) { return c - x; }
-  template <class T, class C> static constexpr T slope(T g, Unread, C, Unread) { return -g; }
+  template <class T, class C> static constexpr T vjp(T g, Unread, C, Unread) { return -g; }
 };
 
 struct DivByConst : ConstantOp, NoPoles {
   static constexpr std::string_view name = "divByConstant", opcode = "eBinaryDivByConst", formula = "x / c";
   // A true division: x * (1 / c) would round twice.
   template <class T, class C> static constexpr T value(T x, C c) { return x / c; }
-  template <class T, class C> static constexpr T slope(T g, Unread, C c, Unread) { return g / c; }
+  template <class T, class C> static constexpr T vjp(T g, Unread, C c, Unread) { return g / c; }
 };
 
 struct ConstDiv : ConstantOp {
   static constexpr std::string_view name = "constantDiv", opcode = "eBinaryConstDiv", formula = "c / x";
   template <class T, class C> static constexpr T value(T x, C c) { return c / x; }
-  template <class T, class C> static constexpr T slope(T g, T x, C, T y) { return -g * (y / x); }
+  template <class T, class C> static constexpr T vjp(T g, T x, C, T y) { return -g * (y / x); }
 };
 
 struct MaxConst : ConstantOp, NoPoles {
   static constexpr std::string_view name = "maxConstant", opcode = "eBinaryMaxConst", formula = "max(x, c)";
   template <class T, class C> static constexpr T value(T x, C c) { return Max::value(x, T{c}); }
-  template <class T, class C> static constexpr T slope(T g, T x, C c, Unread) {
-    return Max::slopeX(g, x, T{c}, Unread{});
+  template <class T, class C> static constexpr T vjp(T g, T x, C c, Unread) {
+    return Max::vjpX(g, x, T{c}, Unread{});
   }
 };
 
 struct MinConst : ConstantOp, NoPoles {
   static constexpr std::string_view name = "minConstant", opcode = "eBinaryMinConst", formula = "min(x, c)";
   template <class T, class C> static constexpr T value(T x, C c) { return Min::value(x, T{c}); }
-  template <class T, class C> static constexpr T slope(T g, T x, C c, Unread) {
-    return Min::slopeX(g, x, T{c}, Unread{});
+  template <class T, class C> static constexpr T vjp(T g, T x, C c, Unread) {
+    return Min::vjpX(g, x, T{c}, Unread{});
   }
 };
 
@@ -147,10 +147,10 @@ struct Select : TernaryOp, NoPoles {
   static constexpr bool isChoice = true;
   template <class T> static constexpr auto choosesY(T x) { return x != T{0}; }
   template <class T> static constexpr T value(T x, T y, T z) { return select(x != T{0}, y, z); }
-  template <class T> static constexpr T slopeY(T g, T x, Unread, Unread, Unread) {
+  template <class T> static constexpr T vjpY(T g, T x, Unread, Unread, Unread) {
     return select(x != T{0}, g, T{0});
   }
-  template <class T> static constexpr T slopeZ(T g, T x, Unread, Unread, Unread) {
+  template <class T> static constexpr T vjpZ(T g, T x, Unread, Unread, Unread) {
     return select(x != T{0}, T{0}, g);
   }
 };

@@ -1,7 +1,7 @@
 // Operators of one number: y = f(x), and of one number and a constant: y = f(x, c).
 //
 // An operator is one struct: its name, the paper's opcode name (Table 8), its formula, the value rule and the slope
-// rule. `slope(g, x, y)` is g * dy/dx. Reverse mode calls it with the gradient that arrives at y, forward mode with
+// rule. `vjp(g, x, y)` is g * dy/dx. Reverse mode calls it with the gradient that arrives at y, forward mode with
 // the derivative that arrives at x. The rule, not a product, decides what happens at kinks and poles: the conventions
 // are PyTorch's. A parameter of type `Unread` says that the rule does not look at that value.
 #pragma once
@@ -31,25 +31,25 @@ struct Relu : UnaryOp, NoPoles {
   // relu(-0) is -0, as PyTorch 2.13 has it.
   template <class T> static constexpr T value(T x) { return select(x < T{0}, T{0}, x); }
   // Selected, not multiplied: whatever arrives at a closed gate, inf or NaN too, stays outside. The kink takes 0.
-  template <class T> static constexpr T slope(T g, T x, Unread) { return select(x <= T{0}, T{0}, g); }
+  template <class T> static constexpr T vjp(T g, T x, Unread) { return select(x <= T{0}, T{0}, g); }
 };
 
 struct Tanh : UnaryOp, NoPoles {
   static constexpr std::string_view name = "tanh", opcode = "eTanh", formula = "tanh(x)";
   template <class T> static constexpr T value(T x) { return tanh(x); }
-  template <class T> static constexpr T slope(T g, Unread, T y) { return g * (T{1} - y * y); }
+  template <class T> static constexpr T vjp(T g, Unread, T y) { return g * (T{1} - y * y); }
 };
 
 struct Exp : UnaryOp, NoPoles {
   static constexpr std::string_view name = "exp", opcode = "eExp", formula = "exp(x)";
   template <class T> static constexpr T value(T x) { return exp(x); }
-  template <class T> static constexpr T slope(T g, Unread, T y) { return g * y; }
+  template <class T> static constexpr T vjp(T g, Unread, T y) { return g * y; }
 };
 
 struct NegLog : UnaryOp, NoPoles {
   static constexpr std::string_view name = "negativeLog", opcode = "eNegLog", formula = "-log(x)";
   template <class T> static constexpr T value(T x) { return -log(x); }
-  template <class T> static constexpr T slope(T g, T x, Unread) { return -(g / x); }
+  template <class T> static constexpr T vjp(T g, T x, Unread) { return -(g / x); }
 };
 
 struct Sigmoid : UnaryOp, NoPoles {
@@ -60,67 +60,67 @@ struct Sigmoid : UnaryOp, NoPoles {
     const T e = exp(select(positive, -x, x));
     return select(positive, T{1}, e) / (T{1} + e);
   }
-  template <class T> static constexpr T slope(T g, Unread, T y) { return g * (T{1} - y) * y; }
+  template <class T> static constexpr T vjp(T g, Unread, T y) { return g * (T{1} - y) * y; }
 };
 
 struct Inv : UnaryOp, NoPoles {
   static constexpr std::string_view name = "inv", opcode = "eInv", formula = "1 / x";
   template <class T> static constexpr T value(T x) { return T{1} / x; }
-  template <class T> static constexpr T slope(T g, Unread, T y) { return -(g * y) * y; }
+  template <class T> static constexpr T vjp(T g, Unread, T y) { return -(g * y) * y; }
 };
 
 struct Sqr : UnaryOp, NoPoles {
   static constexpr std::string_view name = "sqr", opcode = "eSqr", formula = "x^2";
   template <class T> static constexpr T value(T x) { return x * x; }
-  template <class T> static constexpr T slope(T g, T x, Unread) { return g * (x + x); }
+  template <class T> static constexpr T vjp(T g, T x, Unread) { return g * (x + x); }
 };
 
 struct Cub : UnaryOp, NoPoles {
   static constexpr std::string_view name = "pow3", opcode = "eCub", formula = "x^3";
   template <class T> static constexpr T value(T x) { return x * x * x; }
-  template <class T> static constexpr T slope(T g, T x, Unread) { return g * (T{3} * (x * x)); }
+  template <class T> static constexpr T vjp(T g, T x, Unread) { return g * (T{3} * (x * x)); }
 };
 
 struct Log : UnaryOp, NoPoles {
   static constexpr std::string_view name = "logarithm", opcode = "eLog", formula = "log(x)";
   template <class T> static constexpr T value(T x) { return log(x); }
-  template <class T> static constexpr T slope(T g, T x, Unread) { return g / x; }
+  template <class T> static constexpr T vjp(T g, T x, Unread) { return g / x; }
 };
 
 struct Sqrt : UnaryOp {
   static constexpr std::string_view name = "sqrt", opcode = "eSqrt", formula = "sqrt(x)";
   template <class T> static constexpr T value(T x) { return sqrt(x); }
-  template <class T> static constexpr T slope(T g, Unread, T y) { return g / (y + y); }
+  template <class T> static constexpr T vjp(T g, Unread, T y) { return g / (y + y); }
 };
 
 struct InvSqrt : UnaryOp {
   static constexpr std::string_view name = "invSqrt", opcode = "eInvSqrt", formula = "1 / sqrt(x)";
   template <class T> static constexpr T value(T x) { return T{1} / sqrt(x); }
-  template <class T> static constexpr T slope(T g, Unread, T y) { return T{-0.5} * g * (y * y * y); }
+  template <class T> static constexpr T vjp(T g, Unread, T y) { return T{-0.5} * g * (y * y * y); }
 };
 
 struct Neg : UnaryOp, NoPoles {
   static constexpr std::string_view name = "neg", opcode = "eNeg", formula = "-x";
   template <class T> static constexpr T value(T x) { return -x; }
-  template <class T> static constexpr T slope(T g, Unread, Unread) { return -g; }
+  template <class T> static constexpr T vjp(T g, Unread, Unread) { return -g; }
 };
 
 struct Sin : LibraryOp, NoPoles {
   static constexpr std::string_view name = "sin", opcode = "eSin", formula = "sin(x)";
   template <class T> static constexpr T value(T x) { return sin(x); }
-  template <class T> static constexpr T slope(T g, T x, Unread) { return g * cos(x); }
+  template <class T> static constexpr T vjp(T g, T x, Unread) { return g * cos(x); }
 };
 
 struct Cos : LibraryOp, NoPoles {
   static constexpr std::string_view name = "cos", opcode = "eCos", formula = "cos(x)";
   template <class T> static constexpr T value(T x) { return cos(x); }
-  template <class T> static constexpr T slope(T g, T x, Unread) { return g * -sin(x); }
+  template <class T> static constexpr T vjp(T g, T x, Unread) { return g * -sin(x); }
 };
 
 struct Abs : LibraryOp, NoPoles {
   static constexpr std::string_view name = "abs", opcode = "eAbs", formula = "abs(x)";
   template <class T> static constexpr T value(T x) { return abs(x); }
-  template <class T> static constexpr T slope(T g, T x, Unread) {
+  template <class T> static constexpr T vjp(T g, T x, Unread) {
     return g * select(x > T{0}, T{1}, select(x < T{0}, T{-1}, x));
   }
 };
@@ -131,13 +131,13 @@ struct Softplus : UnaryOp, NoPoles {
     const T tail = log1p(exp(select(x >= T{0}, -x, x)));
     return select(x <= T{0}, T{0}, x) + tail;
   }
-  template <class T> static constexpr T slope(T g, T x, Unread) { return g * Sigmoid::value(x); }
+  template <class T> static constexpr T vjp(T g, T x, Unread) { return g * Sigmoid::value(x); }
 };
 
 struct Erf : LibraryOp, NoPoles {
   static constexpr std::string_view name = "erf", opcode = "eErf", formula = "erf(x)";
   template <class T> static constexpr T value(T x) { return erf(x); }
-  template <class T> static constexpr T slope(T g, T x, Unread) {
+  template <class T> static constexpr T vjp(T g, T x, Unread) {
     return static_cast<PlainOf<T>>(2 * std::numbers::inv_sqrtpi) * exp(-(x * x)) * g;
   }
 };
@@ -148,7 +148,7 @@ struct Gelu : UnaryOp, NoPoles {
   template <class T> static constexpr T value(T x) {
     return x * T{0.5} * (T{1} + erf(x * static_cast<PlainOf<T>>(std::numbers::sqrt2 / 2)));
   }
-  template <class T> static constexpr T slope(T g, T x, Unread) {
+  template <class T> static constexpr T vjp(T g, T x, Unread) {
     const T below = T{0.5} * (T{1} + erf(x * static_cast<PlainOf<T>>(std::numbers::sqrt2 / 2)));
     const T density =
         exp(x * x * T{-0.5}) * static_cast<PlainOf<T>>(std::numbers::inv_sqrtpi * std::numbers::sqrt2 / 2);
@@ -159,25 +159,25 @@ struct Gelu : UnaryOp, NoPoles {
 struct Log1p : LibraryOp, NoPoles {
   static constexpr std::string_view name = "log1p", opcode = "eLog1p", formula = "log(1 + x)";
   template <class T> static constexpr T value(T x) { return log1p(x); }
-  template <class T> static constexpr T slope(T g, T x, Unread) { return g / (x + T{1}); }
+  template <class T> static constexpr T vjp(T g, T x, Unread) { return g / (x + T{1}); }
 };
 
 struct Expm1 : LibraryOp, NoPoles {
   static constexpr std::string_view name = "expm1", opcode = "eExpm1", formula = "exp(x) - 1";
   template <class T> static constexpr T value(T x) { return expm1(x); }
-  template <class T> static constexpr T slope(T g, Unread, T y) { return g * (y + T{1}); }
+  template <class T> static constexpr T vjp(T g, Unread, T y) { return g * (y + T{1}); }
 };
 
 struct Atan : LibraryOp, NoPoles {
   static constexpr std::string_view name = "atan", opcode = "eAtan", formula = "atan(x)";
   template <class T> static constexpr T value(T x) { return atan(x); }
-  template <class T> static constexpr T slope(T g, T x, Unread) { return g / (x * x + T{1}); }
+  template <class T> static constexpr T vjp(T g, T x, Unread) { return g / (x * x + T{1}); }
 };
 
 struct LeakyRelu : ConstantOp, NoPoles {
   static constexpr std::string_view name = "leakyRelu", opcode = "eLeakyRelu", formula = "x > 0 ? x : c x";
   template <class T, class C> static constexpr T value(T x, C c) { return select(x > T{0}, x, x * c); }
-  template <class T, class C> static constexpr T slope(T g, T x, C c, Unread) {
+  template <class T, class C> static constexpr T vjp(T g, T x, C c, Unread) {
     return select(x > T{0}, g, g * c);
   }
 };
@@ -192,7 +192,7 @@ struct Pow : ConstantOp {
     return pow(x, c);
   }
   // x^0 is the constant 1 even at x = 0, where 0 * 0^-1 would be NaN.
-  template <class T, class C> static constexpr T slope(T g, T x, C c, Unread) {
+  template <class T, class C> static constexpr T vjp(T g, T x, C c, Unread) {
     return c == C{0} ? T{0} : g * (value(x, c - C{1}) * c);
   }
 };

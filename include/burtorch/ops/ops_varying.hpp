@@ -1,8 +1,8 @@
 // Operators of a list of numbers (Table 8, "varying"; Table 10) and of two lists.
 //
-//   varying  value(xs)             slope(g, xs, y, gs)       one list to one number
-//   pair     value(xs, ys)         slope(g, xs, ys, gx, gy)  two lists to one number
-//   block    value(xs, y)          slope(g, xs, y, gs)       one list to a list y of the same length
+//   varying  value(xs)             vjp(g, xs, y, gs)       one list to one number
+//   pair     value(xs, ys)         vjp(g, xs, ys, gx, gy)  two lists to one number
+//   block    value(xs, y)          vjp(g, xs, y, gs)       one list to a list y of the same length
 // A slope adds g * dy/dx_i to the gradient of every x_i; of a pair, nothing to a list of gradients that is not wanted
 // (base is null). Forward mode needs no slope here: the value rules are plain
 // arithmetic and run on dual numbers. An empty list is an error by contract, reported before a rule is called.
@@ -28,7 +28,7 @@ struct AddVarying : VaryingOp, NoPoles {
   template <class T> static T value(const List<T>& xs) {
     return kernels::sum([](auto& s, const auto& x) { s = s + x; }, xs);
   }
-  template <class T> static void slope(T g, const List<T>& xs, Unread, const GradientList<T>& gs) {
+  template <class T> static void vjp(T g, const List<T>& xs, Unread, const GradientList<T>& gs) {
     kernels::accumulate(gs, xs, [g](auto& to, const auto&) { to = to + g; });
   }
 };
@@ -42,7 +42,7 @@ struct SubVarying : VaryingOp, NoPoles {
     if (xs.size() == 1) return first;
     return first - kernels::sum<1>([](auto& s, const auto& x) { s = s + x; }, xs);
   }
-  template <class T> static void slope(T g, const List<T>& xs, Unread, const GradientList<T>& gs) {
+  template <class T> static void vjp(T g, const List<T>& xs, Unread, const GradientList<T>& gs) {
     T& first = gs.base[ListWalker(gs.shape).next(1).first];
     first = first + g;
     kernels::accumulate<1>(gs, xs, [g](auto& to, const auto&) { to = to - g; });
@@ -54,8 +54,8 @@ struct MeanVarying : VaryingOp, NoPoles {
   template <class T> static T value(const List<T>& xs) {
     return AddVarying::value(xs) / countOf<T>(xs.size());
   }
-  template <class T> static void slope(T g, const List<T>& xs, Unread, const GradientList<T>& gs) {
-    AddVarying::slope(g / countOf<T>(xs.size()), xs, Unread{}, gs);
+  template <class T> static void vjp(T g, const List<T>& xs, Unread, const GradientList<T>& gs) {
+    AddVarying::vjp(g / countOf<T>(xs.size()), xs, Unread{}, gs);
   }
 };
 
@@ -63,8 +63,8 @@ struct NegativeMeanVarying : VaryingOp, NoPoles {
   static constexpr std::string_view name = "reduceNegativeMean", opcode = "eNegativeMeanVarying",
                                     formula = "-1/n sum x_i";
   template <class T> static T value(const List<T>& xs) { return -MeanVarying::value(xs); }
-  template <class T> static void slope(T g, const List<T>& xs, Unread, const GradientList<T>& gs) {
-    MeanVarying::slope(-g, xs, Unread{}, gs);
+  template <class T> static void vjp(T g, const List<T>& xs, Unread, const GradientList<T>& gs) {
+    MeanVarying::vjp(-g, xs, Unread{}, gs);
   }
 };
 
@@ -74,7 +74,7 @@ struct SumOfSquaresVarying : VaryingOp, NoPoles {
   template <class T> static T value(const List<T>& xs) {
     return kernels::sum([](auto& s, const auto& x) { s = s + x * x; }, xs);
   }
-  template <class T> static void slope(T g, const List<T>& xs, Unread, const GradientList<T>& gs) {
+  template <class T> static void vjp(T g, const List<T>& xs, Unread, const GradientList<T>& gs) {
     const T twice = g + g;
     kernels::accumulate(gs, xs, [twice](auto& to, const auto& x) { to = to + twice * x; });
   }
@@ -86,8 +86,8 @@ struct MeanSquaresVarying : VaryingOp, NoPoles {
   template <class T> static T value(const List<T>& xs) {
     return SumOfSquaresVarying::value(xs) / countOf<T>(xs.size());
   }
-  template <class T> static void slope(T g, const List<T>& xs, Unread, const GradientList<T>& gs) {
-    SumOfSquaresVarying::slope(g / countOf<T>(xs.size()), xs, Unread{}, gs);
+  template <class T> static void vjp(T g, const List<T>& xs, Unread, const GradientList<T>& gs) {
+    SumOfSquaresVarying::vjp(g / countOf<T>(xs.size()), xs, Unread{}, gs);
   }
 };
 
@@ -114,7 +114,7 @@ struct VarianceBiased : VaryingOp, NoPoles {
   template <class T> static T value(const List<T>& xs) {
     return sumOfSquaredDeviations(xs) / countOf<T>(xs.size());
   }
-  template <class T> static void slope(T g, const List<T>& xs, Unread, const GradientList<T>& gs) {
+  template <class T> static void vjp(T g, const List<T>& xs, Unread, const GradientList<T>& gs) {
     addDeviations((g + g) / countOf<T>(xs.size()), xs, gs);
   }
 };
@@ -125,7 +125,7 @@ struct Variance : VaryingOp, NoPoles {
   template <class T> static T value(const List<T>& xs) {
     return sumOfSquaredDeviations(xs) / countOf<T>(xs.size() - 1);
   }
-  template <class T> static void slope(T g, const List<T>& xs, Unread, const GradientList<T>& gs) {
+  template <class T> static void vjp(T g, const List<T>& xs, Unread, const GradientList<T>& gs) {
     addDeviations((g + g) / countOf<T>(xs.size() - 1), xs, gs);
   }
 };
@@ -147,7 +147,7 @@ struct LogSumExp : VaryingOp, NoPoles {
     const T shift = shiftOf(xs);
     return shift + log(sumOfExp(xs, shift));
   }
-  template <class T> static void slope(T g, const List<T>& xs, T y, const GradientList<T>& gs) {
+  template <class T> static void vjp(T g, const List<T>& xs, T y, const GradientList<T>& gs) {
     kernels::accumulateEach(gs, xs, [g, y](std::size_t, const T& x) { return g * exp(x - y); });
   }
 };
@@ -164,7 +164,7 @@ struct CrossEntropy : IndexedVaryingOp, NoPoles {
     return log(sumOfExp(xs, shift)) + (shift - wanted);
   }
   template <class T>
-  static void slope(T g, const List<T>& xs, Unread, const GradientList<T>& gs, std::size_t target) {
+  static void vjp(T g, const List<T>& xs, Unread, const GradientList<T>& gs, std::size_t target) {
     const T shift = shiftOf(xs);
     const T total = sumOfExp(xs, shift);
     kernels::accumulateEach(gs, xs, [&](std::size_t i, const T& x) {
@@ -181,8 +181,8 @@ struct InnerProductNoBias : PairOp, NoPoles {
     return kernels::sum([](auto& s, const auto& x, const auto& y) { s = s + x * y; }, xs, ys);
   }
   template <class T>
-  static void slope(T g, const List<T>& xs, const List<T>& ys, const GradientList<T>& gx,
-                    const GradientList<T>& gy) {
+  static void vjp(T g, const List<T>& xs, const List<T>& ys, const GradientList<T>& gx,
+                  const GradientList<T>& gy) {
     const auto addScaled = [g](auto& to, const auto& other) { to = to + g * other; };
     if (gx.base != nullptr) kernels::accumulate(gx, ys, addScaled);
     if (gy.base != nullptr) kernels::accumulate(gy, xs, addScaled);
@@ -208,7 +208,7 @@ struct MulVarying : BlockOp, NoPoles {
     kernels::forEach(xs, [&](std::size_t i, const T& x) { product = i == 0 ? x : product * x; });
     return product;
   }
-  template <class T> static void slope(const T* g, const List<T>& xs, const T* y, const GradientList<T>& gs) {
+  template <class T> static void vjp(const T* g, const List<T>& xs, const T* y, const GradientList<T>& gs) {
     ListBackwards values(xs.shape), targets(gs.shape);
     T arriving = g[xs.size() - 1];
     for (std::size_t i = xs.size(); i-- > 0;) {
@@ -232,7 +232,7 @@ struct Softmax : BlockOp, NoPoles {
     const T total = sumOfExp(xs, shift);
     kernels::forEach(xs, [&](std::size_t i, const T& x) { y[i] = exp(x - shift) / total; });
   }
-  template <class T> static void slope(const T* g, const List<T>& xs, const T* y, const GradientList<T>& gs) {
+  template <class T> static void vjp(const T* g, const List<T>& xs, const T* y, const GradientList<T>& gs) {
     const auto shape = ListShape::contiguous(xs.size());
     const T mean = InnerProductNoBias::value(List<T>{g, shape}, List<T>{y, shape});
     kernels::accumulateEach(gs, xs, [&](std::size_t i, const T&) { return y[i] * (g[i] - mean); });

@@ -42,7 +42,7 @@ struct NoPoles {
   static constexpr bool hasPoles = false;
 };
 
-/// Stands where a slope rule does not read a value. It accepts anything, so the rule itself tells what it needs.
+/// Stands where a vjp rule does not read a value. It accepts anything, so the rule itself tells what it needs.
 struct Unread {
   constexpr Unread() = default;
   template <class X> constexpr Unread(const X&) noexcept {}

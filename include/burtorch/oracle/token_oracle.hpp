@@ -20,8 +20,8 @@ namespace burtorch::inline BURTORCH_TARGET {
 
 /// Where samples come from: `read` fills in the tokens and the targets of sample i.
 template <class S>
-concept TokenSamples = requires(const S& samples, std::size_t i, std::span<Index> tokens,
-                                std::span<Index> targets) {
+concept TokenSamples = requires(const S& samples, std::size_t i, std::span<TokenId> tokens,
+                                std::span<TokenId> targets) {
   { samples.size() } -> std::convertible_to<std::size_t>;
   samples.read(i, tokens, targets);
 };
@@ -79,7 +79,7 @@ template <class Model, TokenSamples Samples> class TokenOracle {
   }
 
   /// After a loss that is not finite: a sentence that names the first node, in the order of recording, that is not.
-  std::string describeFirstBad(std::span<const std::size_t> batch) {
+  std::string describeFirstNonFinite(std::span<const std::size_t> batch) {
     for (const Parameter& block : model_.layout().blocks())
       for (std::size_t i = 0; i < block.size(); ++i)
         if (!ScalarTraits<Scalar>::isFinite(parameters_.values(block)[i]))
@@ -92,7 +92,8 @@ template <class Model, TokenSamples Samples> class TokenOracle {
         for (std::size_t i = 0; i < numbers.size() && found.empty(); ++i)
           if (!ScalarTraits<Scalar>::isFinite(numbers[i]))
             found = std::string("the ") + what + " of node " + std::to_string(i) + ", of a " +
-                    std::string(tape_.opOf(static_cast<Index>(i)).name) + ", is the first that is not finite";
+                    std::string(tape_.opOf(static_cast<NodeIndex>(i)).name) +
+                    ", is the first that is not finite";
       };
       describe(tape_.values(), "value");
       if (!found.empty()) return;
@@ -117,10 +118,10 @@ template <class Model, TokenSamples Samples> class TokenOracle {
       const std::size_t count = std::min(tile_, batch.size() - first), columns = model_.columnsFor(count);
       place(batch.subspan(first, count), columns);
       const SampleScope scope(tape_);
-      const auto root = model_.loss(std::span<const Index>(tokens_).first(model_.tokenCount(columns)),
-                                    std::span<const Index>(targets_).first(columns));
+      const auto root = model_.loss(std::span<const TokenId>(tokens_).first(model_.tokenCount(columns)),
+                                    std::span<const TokenId>(targets_).first(columns));
       const double share = static_cast<double>(count) / static_cast<double>(batch.size());
-      sum += share * static_cast<double>(root.dataCopy());
+      sum += share * static_cast<double>(root.value());
       visit(root, share);
     }
     return sum;
@@ -146,7 +147,7 @@ template <class Model, TokenSamples Samples> class TokenOracle {
   Samples samples_;
   std::size_t tile_;
   Tape<Scalar, Model::tapeConfig> tape_;
-  std::vector<Index> tokens_, targets_, sampleTokens_, sampleTargets_;
+  std::vector<TokenId> tokens_, targets_, sampleTokens_, sampleTargets_;
 };
 
 }  // namespace burtorch::inline BURTORCH_TARGET

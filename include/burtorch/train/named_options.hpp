@@ -89,7 +89,7 @@ template <class Options> void setOption(Options& options, const Setting& setting
          std::string(setting.field).c_str(), names.c_str());
 }
 
-/// The names that `optionsNamed` knows, for help texts: "sgd, momentum, ...".
+/// The names that `optionsFromName` knows, for help texts: "sgd, momentum, ...".
 template <class Any> std::string optionNames() {
   std::string names;
   [&]<std::size_t... i>(std::index_sequence<i...>) {
@@ -101,7 +101,7 @@ template <class Any> std::string optionNames() {
 
 /// The alternative of the variant `Any` with that name, its other fields as the settings say. `what` is for the error.
 template <class Any>
-Any optionsNamed(const char* what, std::string_view name, std::span<const Setting> settings) {
+Any optionsFromName(const char* what, std::string_view name, std::span<const Setting> settings) {
   Any any;
   bool isKnown = false;
   const auto take = [&]<class Options>(Options options) {

@@ -1,7 +1,7 @@
-// A rule (rules.hpp) at work on n parameters that lie side by side, with the memory that it needs.
+// A method (methods.hpp) at work on n parameters that lie side by side, with the state it needs.
 //
-// The memory is one flat array, taken once, from the heap or from the caller; a step allocates nothing. Values,
-// gradients and memory go through packs, the last ones padded to a whole pack, so what happens to a parameter has the
+// The state is one flat array, taken once, from the heap or from the caller; a step allocates nothing. Values,
+// gradients and state go through packs, the last ones padded to a whole pack, so what happens to a parameter has the
 // same bits wherever it lies. Cost of a step: one pass; Adam reads 4 numbers and writes 3 for each parameter.
 //
 //   Optimizer<float> optimizer(AdamW{.learningRate = 3e-4}, parameters.size());
@@ -25,7 +25,7 @@
 
 #include "../base/check.hpp"
 #include "../simd/pack.hpp"
-#include "rules.hpp"
+#include "methods.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
 
@@ -34,29 +34,29 @@ struct ParameterBlock {
   std::size_t first = 0, count = 0;
 };
 
-/// `Rule` may be one rule, or AnyRule: whichever the program names while it runs.
-template <std::floating_point T, class Rule = AnyRule> class Optimizer {
+/// `Method` is one of methods.hpp, or AnyMethod: whichever the program names while it runs.
+template <std::floating_point T, class Method = AnyMethod> class Optimizer {
  public:
-  /// How many numbers the rule remembers for so many parameters.
-  static std::size_t memorySize(const Rule& rule, std::size_t parameters) {
-    return visit(rule, [&](const auto& one) { return one.memories * parameters; });
+  /// How many numbers the method remembers for so many parameters.
+  static std::size_t stateSize(const Method& method, std::size_t parameters) {
+    return visit(method, [&](const auto& one) { return one.stateCount * parameters; });
   }
 
-  Optimizer(const Rule& rule, std::size_t parameters) : rule_(rule), parameters_(parameters) {
-    checkOptions(rule);
-    owned_.resize(memorySize(rule, parameters));
-    memory_ = owned_;
+  Optimizer(const Method& method, std::size_t parameters) : method_(method), parameters_(parameters) {
+    checkOptions(method);
+    owned_.resize(stateSize(method, parameters));
+    state_ = owned_;
   }
-  /// Remembers in the caller's memory, which must have memorySize(rule, parameters) numbers and is set to zeros.
-  Optimizer(const Rule& rule, std::size_t parameters, std::span<T> memory)
-      : rule_(rule), parameters_(parameters), memory_(memory) {
-    checkOptions(rule);
-    if (memory.size() != memorySize(rule, parameters))
-      fail("Optimizer: expected a memory of %zu numbers for %zu parameters, got %zu",
-           memorySize(rule, parameters), parameters, memory.size());
-    std::fill(memory.begin(), memory.end(), T{0});
+  /// Keeps its state in the caller's array, which must have stateSize(method, parameters) numbers and is set to zeros.
+  Optimizer(const Method& method, std::size_t parameters, std::span<T> state)
+      : method_(method), parameters_(parameters), state_(state) {
+    checkOptions(method);
+    if (state.size() != stateSize(method, parameters))
+      fail("Optimizer: expected a state of %zu numbers for %zu parameters, got %zu",
+           stateSize(method, parameters), parameters, state.size());
+    std::fill(state.begin(), state.end(), T{0});
   }
-  // A copy would share the memory.
+  // A copy would share the state.
   Optimizer(Optimizer&&) = default;
   Optimizer& operator=(Optimizer&&) = default;
 
@@ -80,9 +80,9 @@ template <std::floating_point T, class Rule = AnyRule> class Optimizer {
     exemptFromDecay(std::span<const ParameterBlock>(exempt));
   }
 
-  /// Moves the values once. They, the gradients and the memory must not overlap.
+  /// Moves the values once. They, the gradients and the state must not overlap.
   void step(std::span<T> values, std::span<const T> gradients) {
-    step(values, gradients, visit(rule_, [](const auto& rule) { return rule.learningRate; }));
+    step(values, gradients, visit(method_, [](const auto& method) { return method.learningRate; }));
   }
   /// With the rate that a schedule gives for this step.
   void step(std::span<T> values, std::span<const T> gradients, double learningRate) {
@@ -93,40 +93,41 @@ template <std::floating_point T, class Rule = AnyRule> class Optimizer {
       fail("a step with learning rate %g: expected a finite number, 0 or more", learningRate);
     // Stops at the last number: beyond it Adam would correct its means by 1 - beta^0, which is 0.
     if (steps_ < UINT64_MAX) ++steps_;
-    visit(rule_, [&](const auto& rule) { moveAll(rule, values.data(), gradients.data(), learningRate); });
+    visit(method_,
+          [&](const auto& method) { moveAll(method, values.data(), gradients.data(), learningRate); });
   }
 
-  const Rule& rule() const { return rule_; }
-  std::string_view ruleName() const {
-    return visit(rule_, [](const auto& rule) { return std::string_view(rule.name); });
+  const Method& method() const { return method_; }
+  std::string_view methodName() const {
+    return visit(method_, [](const auto& method) { return std::string_view(method.name); });
   }
-  std::size_t parameters() const { return parameters_; }
+  std::size_t parameterCount() const { return parameters_; }
 
-  /// All that a step depends on besides its arguments: with both restored, training goes on with the same bits.
-  /// The memory holds one array of all parameters after the other, in the order of the rule's update.
-  std::span<T> memory() { return memory_; }
-  std::span<const T> memory() const { return memory_; }
+  /// All that a step depends on besides its arguments: with both restored, training resumes with the same bits.
+  /// The state holds one array of all parameters after the other, in the order of the method's update.
+  std::span<T> state() { return state_; }
+  std::span<const T> state() const { return state_; }
   std::uint64_t steps() const { return steps_; }
   void setSteps(std::uint64_t steps) { steps_ = steps; }
 
  private:
   using P = Pack<T>;
 
-  template <class Visit> static decltype(auto) visit(const Rule& rule, Visit use) {
-    if constexpr (requires { std::variant_size<Rule>::value; })
-      return std::visit(use, rule);
+  template <class Visit> static decltype(auto) visit(const Method& method, Visit use) {
+    if constexpr (requires { std::variant_size<Method>::value; })
+      return std::visit(use, method);
     else
-      return use(rule);
+      return use(method);
   }
 
-  template <class One> void moveAll(const One& rule, T* values, const T* gradients, double rate) {
-    const auto update = rule.template update<T>(rate, steps_);
-    if (rule.weightDecay == 0) {
+  template <class One> void moveAll(const One& method, T* values, const T* gradients, double rate) {
+    const auto update = method.template update<T>(rate, steps_);
+    if (method.weightDecay == 0) {
       move<One>(0, parameters_, values, gradients, update, [](P&, P&) {});
       return;
     }
-    const auto decay = [factor = static_cast<T>(One::decouplesDecay ? 1 - rate * rule.weightDecay
-                                                                    : rule.weightDecay)](P& x, P& g) {
+    const auto decay = [factor = static_cast<T>(One::decouplesDecay ? 1 - rate * method.weightDecay
+                                                                    : method.weightDecay)](P& x, P& g) {
       if constexpr (One::decouplesDecay)
         x = factor * x;
       else
@@ -161,12 +162,12 @@ template <std::floating_point T, class Rule = AnyRule> class Optimizer {
   BURTORCH_INLINE void movePack(const Place& at, T* values, const T* gradients, const Update& update,
                                 const Decay& decay) {
     P x = load(values, at), g = load(gradients, at);
-    std::array<P, One::memories> memory;
-    for (std::size_t k = 0; k < One::memories; ++k) memory[k] = load(memory_.data() + k * parameters_, at);
+    std::array<P, One::stateCount> state;
+    for (std::size_t k = 0; k < One::stateCount; ++k) state[k] = load(state_.data() + k * parameters_, at);
     decay(x, g);
-    std::apply([&](auto&... m) { update(x, std::as_const(g), m...); }, memory);
+    std::apply([&](auto&... m) { update(x, std::as_const(g), m...); }, state);
     store(x, values, at);
-    for (std::size_t k = 0; k < One::memories; ++k) store(memory[k], memory_.data() + k * parameters_, at);
+    for (std::size_t k = 0; k < One::stateCount; ++k) store(state[k], state_.data() + k * parameters_, at);
   }
 
   // Copies of a length that is not known to the compiler are slow, so they are left to the end of the array. Before
@@ -191,11 +192,11 @@ template <std::floating_point T, class Rule = AnyRule> class Optimizer {
     return P::load(lane) < P(static_cast<T>(count));
   }
 
-  Rule rule_;
+  Method method_;
   std::size_t parameters_;
   std::uint64_t steps_ = 0;
   std::vector<T> owned_;
-  std::span<T> memory_;
+  std::span<T> state_;
   std::vector<ParameterBlock> exempt_;  // by their first parameter
 };
 

@@ -84,8 +84,8 @@ struct Schedule {
 };
 
 /// The schedule with that name; settings are those of its fields, as in {"totalSteps", 5000}.
-inline Schedule scheduleNamed(std::string_view name, std::span<const Setting> settings = {}) {
-  return {optionsNamed<AnySchedule>("schedule", name, settings)};
+inline Schedule scheduleFromName(std::string_view name, std::span<const Setting> settings = {}) {
+  return {optionsFromName<AnySchedule>("schedule", name, settings)};
 }
 
 }  // namespace burtorch::inline BURTORCH_TARGET

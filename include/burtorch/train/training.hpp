@@ -35,7 +35,7 @@ concept TrainingOracle = EvaluationOracle<O> && requires(O& oracle, std::span<co
   { oracle.gradient(batch) } -> std::convertible_to<double>;
 };
 
-/// Optimizer<T, Rule> of optimizer.hpp, or any other type with these two functions.
+/// Optimizer<T, Method> of optimizer.hpp, or any other type with these two functions.
 template <class O, class T>
 concept TrainingOptimizer = requires(O& optimizer, const O& unchanged, std::span<T> values,
                                      std::span<const T> gradients, double learningRate) {
@@ -62,7 +62,7 @@ struct TrainingStep {
   bool isFinite() const { return std::isfinite(loss) && std::isfinite(gradientNorm); }
 };
 
-enum class TrainingEnd { finished, stopped, notFinite };
+enum class StopReason { finished, stopped, notFinite };
 
 /// Both oracles work on the same parameters.
 template <class Train, class Validation, class Steps = Optimizer<typename Train::Scalar>> class Training {
@@ -104,12 +104,12 @@ template <class Train, class Validation, class Steps = Optimizer<typename Train:
 
   /// Runs until all steps are done, the observer returns false, or a loss is not finite; then the parameters are those
   /// that gave this loss, which is the validation's if the step itself was finite.
-  template <class Observer> TrainingEnd run(Observer observer) {
+  template <class Observer> StopReason run(Observer observer) {
     while (stepsDone() < options_.steps) {
       TrainingStep step = measure();
       if (!step.isFinite()) {
         observer(step);
-        return TrainingEnd::notFinite;
+        return StopReason::notFinite;
       }
       step.learningRate = schedule_.at(stepsDone());
       optimizer_.step(train_.parameters(), train_.gradients(), step.learningRate);
@@ -122,10 +122,10 @@ template <class Train, class Validation, class Steps = Optimizer<typename Train:
         step.validationSeconds = time.count();
       }
       const bool goesOn = observer(step);
-      if ((isLast || isDue) && !std::isfinite(step.validationLoss)) return TrainingEnd::notFinite;
-      if (!goesOn && !isLast) return TrainingEnd::stopped;
+      if ((isLast || isDue) && !std::isfinite(step.validationLoss)) return StopReason::notFinite;
+      if (!goesOn && !isLast) return StopReason::stopped;
     }
-    return TrainingEnd::finished;
+    return StopReason::finished;
   }
 
   /// The next step without its update: shows whether a run can start. Parameters and random stream stay as they are.

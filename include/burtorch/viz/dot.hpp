@@ -30,15 +30,15 @@ template <class T, Config C> class DotTape {
 
   DotTape(const Tape<T, C>& tape, std::size_t instructions) : tape_(tape), firsts_(instructions + 1) {
     for (std::size_t k = 0; k < instructions; ++k) {
-      const auto count = static_cast<Index>(tape.outputCount(k));
+      const auto count = static_cast<NodeIndex>(tape.outputCount(k));
       firsts_[k + 1] = firsts_[k] + count;
-      owners_.insert(owners_.end(), count, static_cast<Index>(k));
+      owners_.insert(owners_.end(), count, static_cast<NodeIndex>(k));
     }
     // One walk over all names, the youngest first. Asking the tape for each would walk them every time.
     names_.resize(owners_.size());
-    const Index* words = tape.words();
-    for (Index at = tape.mark().lastName; at != 0; at = words[at - 1])
-      if (const Index node = words[at]; node < names_.size() && names_[node] == 0) names_[node] = at;
+    const Word* words = tape.words();
+    for (NodeIndex at = tape.mark().lastName; at != 0; at = words[at - 1])
+      if (const NodeIndex node = words[at]; node < names_.size() && names_[node] == 0) names_[node] = at;
   }
 
   std::size_t recordCount() const { return firsts_.size() - 1; }
@@ -62,7 +62,7 @@ template <class T, Config C> class DotTape {
  private:
   std::string_view nameOf(std::size_t number) const {
     if (names_[number] == 0) return {};
-    const Index* entry = tape_.words() + (names_[number] - 1);  // see Tape::setName
+    const Word* entry = tape_.words() + (names_[number] - 1);  // see Tape::setName
     return {reinterpret_cast<const char*>(entry + 3), entry[2]};
   }
   /// The name of the first number, and those of some others with their place: "weights, [3] slope".
@@ -81,9 +81,9 @@ template <class T, Config C> class DotTape {
   }
 
   const Tape<T, C>& tape_;
-  std::vector<Index> firsts_;  // number of each instruction, and one past the last
-  std::vector<Index> owners_;  // instruction of each number
-  std::vector<Index> names_;   // of each number, where its name lies among the words, + 1
+  std::vector<NodeIndex> firsts_;  // number of each instruction, and one past the last
+  std::vector<NodeIndex> owners_;  // instruction of each number
+  std::vector<NodeIndex> names_;   // of each number, where its name lies among the words, + 1
 };
 
 }  // namespace detail
@@ -96,7 +96,7 @@ std::string buildDotGraph(const Value<T, C>& root, const DotOptions& options = {
   if (node >= tape.size())
     fail("buildDotGraph: node %zu is out of range for the current tape of %zu; draw a Value of this tape",
          node, tape.size());
-  const detail::DotTape<T, C> source(tape, tape.find(static_cast<Index>(node)).instruction + 1);
+  const detail::DotTape<T, C> source(tape, tape.find(static_cast<NodeIndex>(node)).instruction + 1);
   return detail::DotDrawing(source, options).drawFrom({&node, 1});
 }
 

@@ -82,14 +82,14 @@ template <class P> class DotProgram {
       gradients.of[a] = ofArguments.data() + P::argumentStart[a];
     }
     graph::withMemory<P, Plan>(arguments, [&](graph::Memory<P> memory) {
-      graph::Evaluate<P>::template forward<Plan>(memory);
+      graph::Unrolled<P>::template forward<Plan>(memory);
       values_.resize(count);
       for (std::size_t i = 0; i < count; ++i)
         if (Plan::isNeeded[i] || i < inputs.size())
           values_[i] = valueIn(memory, P::placeOf(static_cast<graph::Id>(i)));
       if constexpr (Plan::rowCount > 0) {
         memory.gradients = gradients;
-        graph::Evaluate<P>::template backward<Plan, 0, 0, false>(memory, Scalar{1});
+        graph::Unrolled<P>::template backward<Plan, 0, 0, false>(memory, Scalar{1});
         gradients_.resize(count);
         for (std::size_t i = 0; i < count; ++i)
           if (Plan::isActiveIn(Plan::flows[0], static_cast<graph::Id>(i)))

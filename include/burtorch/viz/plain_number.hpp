@@ -26,7 +26,7 @@ auto plainNumber(Function&& function, Arguments&&... arguments) {
   static_assert(Plottable<Result>, "a function to be plotted must return a number or a Value");
   if constexpr (IsValue<Result>::value) {
     const SampleScope scope(IsValue<Result>::tape());
-    return function(std::forward<Arguments>(arguments)...).dataCopy();
+    return function(std::forward<Arguments>(arguments)...).value();
   } else {
     return static_cast<Result>(function(std::forward<Arguments>(arguments)...));
   }

@@ -11,7 +11,7 @@ namespace burtorch::inline BURTORCH_TARGET::graph {
 
 /// What a compiler makes of every step is inlined here, so there should be little of it: two functions for a step, and
 /// helpers that take the places of numbers as ordinary arguments, which are constants by the time it matters.
-template <class P> class Evaluate {
+template <class P> class Unrolled {
   using T = typename P::Number;
   using M = Memory<P>;
   using Mask = MaskOf<T>;
@@ -126,11 +126,11 @@ template <class P> class Evaluate {
       else
         return Unread{};
     }
-    BURTORCH_INLINE constexpr auto x() const { return number<(reads & SlopeReads::x) != 0, P::steps[k].a>(); }
-    BURTORCH_INLINE constexpr auto y() const { return number<(reads & SlopeReads::y) != 0, P::steps[k].b>(); }
-    BURTORCH_INLINE constexpr auto z() const { return number<(reads & SlopeReads::z) != 0, P::steps[k].c>(); }
+    BURTORCH_INLINE constexpr auto x() const { return number<(reads & VjpReads::x) != 0, P::steps[k].a>(); }
+    BURTORCH_INLINE constexpr auto y() const { return number<(reads & VjpReads::y) != 0, P::steps[k].b>(); }
+    BURTORCH_INLINE constexpr auto z() const { return number<(reads & VjpReads::z) != 0, P::steps[k].c>(); }
     BURTORCH_INLINE constexpr auto result() const {
-      return number<(reads & SlopeReads::result) != 0, P::steps[k].result>();
+      return number<(reads & VjpReads::result) != 0, P::steps[k].result>();
     }
     BURTORCH_INLINE constexpr auto bias() const { return number<true, P::steps[k].c>(); }
     BURTORCH_INLINE constexpr PlainOf<T> constant() const { return P::steps[k].constant; }
@@ -174,7 +174,7 @@ template <class P> class Evaluate {
     constexpr Step<T> step = P::steps[k];
     constexpr Where result = P::placeOf(step.result);
     if constexpr (Plan::anyResult(Plan::isNeeded, step) && result.home != Home::constant) {
-      const StepOperands<k, SlopeReads::all & ~SlopeReads::result> in{memory};
+      const StepOperands<k, VjpReads::all & ~VjpReads::result> in{memory};
       if constexpr (step.info().isLeaf())
         store<result.home>(memory, result, T{step.constant});
       else if constexpr (step.user != nullptr && step.info().isBlock())
@@ -211,7 +211,7 @@ template <class P> class Evaluate {
     constexpr Id id = step.operand(i);
     if constexpr (step.info().passesTo(i) && Plan::isActiveIn(flow, id)) {
       constexpr bool isFirst = flow.isFirst[i][k];
-      const T slope = slopeFor<k, i>(memory, g);
+      const T slope = vjpFor<k, i>(memory, g);
       if constexpr (step.info().isChoice) {
         const Mask choosesY =
             ops::Select::choosesY(load<P::placeOf(step.a).home>(memory, P::placeOf(step.a)));
@@ -223,11 +223,11 @@ template <class P> class Evaluate {
       }
     }
   }
-  template <std::size_t k, int i> BURTORCH_INLINE static constexpr T slopeFor(const M& memory, const T& g) {
+  template <std::size_t k, int i> BURTORCH_INLINE static constexpr T vjpFor(const M& memory, const T& g) {
     constexpr Step<T> step = P::steps[k];
     const StepOperands<k, step.reads.by(i)> in{memory};
     if constexpr (step.user == nullptr) {
-      return slopeOf<OpAt<step.op>, i>(g, in);
+      return vjpOf<OpAt<step.op>, i>(g, in);
     } else {
       PlainGradients<T> all{};
       step.user->vjp(g, in.plain(), all);
@@ -293,7 +293,7 @@ template <class P> class Evaluate {
   template <class Plan, std::size_t row, std::size_t k>
   BURTORCH_INLINE static void pullList(const M& memory, const T& g) {
     constexpr Step<T> step = P::steps[k];
-    const StepOperands<k, step.reads.byX & SlopeReads::result> in{memory};
+    const StepOperands<k, step.reads.byX & VjpReads::result> in{memory};
     const ListSink<Plan, row, k> sink{memory};
     if constexpr (step.user == nullptr) {
       vjpOf<OpAt<step.op>>(g, in, sink);

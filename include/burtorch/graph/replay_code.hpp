@@ -24,27 +24,27 @@ namespace burtorch::inline BURTORCH_TARGET::graph {
 #define BURTORCH_JUMP return
 #endif
 
-template <class E> class Threaded {
+template <class E> class ReplayCode {
   struct Step;
   // Pointers as arguments, not in a struct: they stay in registers from step to step.
-  using Run = const Step* (*)(const Step*, E* values, E* gradients, const Index* words, E carried);
+  using Run = const Step* (*)(const Step*, E* values, E* gradients, const Word* words, E carried);
   using T = PlainOf<E>;
 
   struct Step {
     Run run;
-    Index a, b, result;
-    Index next;  // on the way back: the number whose gradient the next step wants
+    NodeIndex a, b, result;
+    NodeIndex next;  // on the way back: the number whose gradient the next step wants
     union {
       T constant;
       const UserOp<E>* user;
-      const Index* summed;
+      const Word* summed;
     };
   };
 
  public:
   /// Takes what `root` depends on. The first `inputCount` numbers of the tape may change, the others stay as recorded.
   template <class N, Config C>
-  Threaded(const Tape<N, C>& tape, Index root, std::size_t inputCount)
+  ReplayCode(const Tape<N, C>& tape, NodeIndex root, std::size_t inputCount)
       : values_(tape.size()), gradients_(tape.size(), E(0)), words_(tape.words()), root_(root) {
     for (std::size_t i = 0; i < values_.size(); ++i) values_[i] = E(tape.values()[i]);
     plan(tape, inputCount);
@@ -67,13 +67,13 @@ template <class E> class Threaded {
       at = at->run(at, values_.data(), gradients_.data(), words_, gradients_[at->result]);
   }
   /// Between the way there and the way back: clears the sums, and lets a gradient of 1 arrive at the root.
-  static const Step* turn(const Step* step, E* values, E* gradients, const Index* words, E) {
-    for (Index i = 0; i < step->b; ++i) gradients[step->summed[i]] = E(0);
+  static const Step* turn(const Step* step, E* values, E* gradients, const Word* words, E) {
+    for (NodeIndex i = 0; i < step->b; ++i) gradients[step->summed[i]] = E(0);
     gradients[step->result] = E(1);
     BURTORCH_JUMP step[1].run(step + 1, values, gradients, words, E(1));
   }
-  static const Step* pause(const Step* step, E*, E*, const Index*, E) { return step + 1; }
-  static const Step* stop(const Step*, E*, E*, const Index*, E) { return nullptr; }
+  static const Step* pause(const Step* step, E*, E*, const Word*, E) { return step + 1; }
+  static const Step* stop(const Step*, E*, E*, const Word*, E) { return nullptr; }
 
   /// Operators whose operands and gradients may stay in registers between steps.
   template <class Op> static constexpr bool isCarried = operandCount<Op> == 1 || operandCount<Op> == 2;
@@ -91,7 +91,7 @@ template <class E> class Threaded {
 
   /// `carried` says which operands are the result of the step before: bit 0 the first, bit 1 the second.
   template <class Op, int carriedOperands>
-  static const Step* compute(const Step* step, E* values, E* gradients, const Index* words, E carried) {
+  static const Step* compute(const Step* step, E* values, E* gradients, const Word* words, E carried) {
     E result;
     if constexpr (isCarried<Op>) {
       const E x = (carriedOperands & 1) != 0 ? carried : values[step->a];
@@ -104,7 +104,7 @@ template <class E> class Threaded {
     }
     BURTORCH_JUMP step[1].run(step + 1, values, gradients, words, result);
   }
-  static const Step* computeUser(const Step* step, E* values, E* gradients, const Index* words, E) {
+  static const Step* computeUser(const Step* step, E* values, E* gradients, const Word* words, E) {
     step->user->compute({values, nullptr, words}, values, codeOf(step), step->result);
     BURTORCH_JUMP step[1].run(step + 1, values, gradients, words, values[step->result]);
   }
@@ -112,11 +112,11 @@ template <class E> class Threaded {
   /// `adds`: whether the gradient of an operand is added to (bit 0 the first, bit 1 the second) or stored; `next`: where
   /// the gradient that the next step wants is: 0 in memory, 1 that of the first operand, 2 that of the second.
   template <class Op, int adds, int next>
-  static const Step* pull(const Step* step, E* values, E* gradients, const Index* words, E g) {
+  static const Step* pull(const Step* step, E* values, E* gradients, const Word* words, E g) {
     const StepOperands in{step, values[step->a], values[operandCount<Op> == 2 ? step->b : step->a],
                           values[step->result]};
-    E x = slopeOf<Op, 0>(g, in), y;
-    if constexpr (operandCount<Op> == 2) y = slopeOf<Op, 1>(g, in);
+    E x = vjpOf<Op, 0>(g, in), y;
+    if constexpr (operandCount<Op> == 2) y = vjpOf<Op, 1>(g, in);
     if constexpr ((adds & 1) != 0) x = gradients[step->a] + x;
     gradients[step->a] = x;
     if constexpr (operandCount<Op> == 2) {
@@ -131,11 +131,11 @@ template <class E> class Threaded {
       BURTORCH_JUMP step[1].run(step + 1, values, gradients, words, y);
   }
   template <class Op>
-  static const Step* pullList(const Step* step, E* values, E* gradients, const Index* words, E) {
+  static const Step* pullList(const Step* step, E* values, E* gradients, const Word* words, E) {
     burtorch::pull<Op, E>({values, gradients, words}, codeOf(step), step->result, true);
     BURTORCH_JUMP step[1].run(step + 1, values, gradients, words, gradients[step->next]);
   }
-  static const Step* pullUser(const Step* step, E* values, E* gradients, const Index* words, E) {
+  static const Step* pullUser(const Step* step, E* values, E* gradients, const Word* words, E) {
     step->user->pull({values, gradients, words}, codeOf(step), step->result, true);
     BURTORCH_JUMP step[1].run(step + 1, values, gradients, words, gradients[step->next]);
   }
@@ -167,13 +167,13 @@ template <class E> class Threaded {
   /// An instruction that the root depends on and that depends on an input.
   struct Active {
     Instruction code;
-    Index last;
+    NodeIndex last;
   };
 
   /// The instructions up to the root's, for analysis.hpp.
   template <class N, Config C> struct View {
     const Tape<N, C>& tape;
-    std::vector<Index> firsts{};  // number of each instruction, and one past the last
+    std::vector<NodeIndex> firsts{};  // number of each instruction, and one past the last
 
     std::size_t instructionCount() const { return firsts.size() - 1; }
     NumberRange results(std::size_t k) const { return {firsts[k], firsts[k + 1] - firsts[k]}; }
@@ -188,7 +188,7 @@ template <class E> class Threaded {
     View<N, C> view{tape};
     view.firsts.push_back(0);
     for (std::size_t k = 0; view.firsts.back() <= root_; ++k)
-      view.firsts.push_back(view.firsts.back() + static_cast<Index>(tape.outputCount(k)));
+      view.firsts.push_back(view.firsts.back() + static_cast<NodeIndex>(tape.outputCount(k)));
     std::vector<std::uint8_t> reached(tape.size()), varying(tape.size());
     const Marks isReached(reached.data()), isVarying(varying.data());
     isReached.set(root_);
@@ -227,7 +227,7 @@ template <class E> class Threaded {
   }
 
   template <class N, Config C> void planForward(const Tape<N, C>& tape, const std::vector<Active>& active) {
-    Index before = static_cast<Index>(maxIndex);
+    NodeIndex before = static_cast<NodeIndex>(maxIndex);
     for (const Active& at : active) {
       Step step = stepOf(tape, at);
       step.run = &computeUser;
@@ -248,9 +248,9 @@ template <class E> class Threaded {
     // What lists and operators of the user's add to is cleared first; elsewhere the first gradient is stored.
     std::vector<std::uint8_t> used(tape.size());
     const Marks hasGradient(used.data());
-    const auto sum = [&](Index first, Index count, std::int32_t stride) {
+    const auto sum = [&](NodeIndex first, NodeIndex count, std::int32_t stride) {
       for (std::int64_t i = 0; i < count; ++i)
-        if (const auto node = static_cast<Index>(first + i * stride); firstUse(hasGradient, node))
+        if (const auto node = static_cast<NodeIndex>(first + i * stride); firstUse(hasGradient, node))
           summed_.push_back(node);
     };
     for (const Active& at : active) {
@@ -262,7 +262,7 @@ template <class E> class Threaded {
       if (info.writesMany()) sum(at.last, at.code.b(), -1);
     }
     hasGradient.set(root_);
-    Step turnStep{&turn, 0, static_cast<Index>(summed_.size()), root_, 0, {T{}}};
+    Step turnStep{&turn, 0, static_cast<NodeIndex>(summed_.size()), root_, 0, {T{}}};
     turnStep.summed = summed_.data();
     append(both_, turnStep);
     for (std::size_t k = active.size(); k-- > 0;) {
@@ -288,10 +288,10 @@ template <class E> class Threaded {
   }
 
   std::vector<E> values_, gradients_;
-  const Index* words_;
-  Index root_;
+  const Word* words_;
+  NodeIndex root_;
   std::vector<Step> forward_, both_;
-  std::vector<Index> summed_;
+  std::vector<NodeIndex> summed_;
 };
 
 #undef BURTORCH_JUMP

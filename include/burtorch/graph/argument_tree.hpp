@@ -14,14 +14,14 @@
 namespace burtorch::inline BURTORCH_TARGET::graph {
 
 /// Says how many numbers an argument has, what it is made of, and what it is over another number type.
-template <class A> struct Shape {
+template <class A> struct ArgumentTree {
   static_assert(
       !std::is_same_v<A, A>,
       "an argument of a compile-time graph is float, double, a std::array, or a struct template over its "
       "number type, like template <class X> struct Point { X x, y; }");
 };
 
-template <std::floating_point T> struct Shape<T> {
+template <std::floating_point T> struct ArgumentTree<T> {
   using Scalar = T;
   template <class X> using Rebind = X;
   static constexpr std::size_t count = 1;
@@ -30,8 +30,8 @@ template <std::floating_point T> struct Shape<T> {
   template <class X> static constexpr void flatten(const X& argument, X* flat) { *flat = argument; }
 };
 
-template <class A, std::size_t n> struct Shape<std::array<A, n>> {
-  using Element = Shape<A>;
+template <class A, std::size_t n> struct ArgumentTree<std::array<A, n>> {
+  using Element = ArgumentTree<A>;
   using Scalar = typename Element::Scalar;
   template <class X> using Rebind = std::array<typename Element::template Rebind<X>, n>;
   static constexpr std::size_t count = n * Element::count;
@@ -46,7 +46,7 @@ template <class A, std::size_t n> struct Shape<std::array<A, n>> {
   }
 };
 
-template <template <class> class S, std::floating_point T> struct Shape<S<T>> {
+template <template <class> class S, std::floating_point T> struct ArgumentTree<S<T>> {
   using Scalar = T;
   template <class X> using Rebind = S<X>;
   static constexpr std::size_t count = sizeof(S<T>) / sizeof(T);

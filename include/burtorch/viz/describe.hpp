@@ -5,7 +5,7 @@
 #include <string>
 #include <type_traits>
 
-#include "value.hpp"
+#include "../core/value.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
 
@@ -28,7 +28,7 @@ template <class T> std::string scalarAsString(const T& x) {
 template <class T, Config C> std::string asString(const Value<T, C>& value) {
   if (value.isZero()) return "default-constructed, data 0, no node";
   const Tape<T, C>& tape = *currentTapeSlot<T, C>;
-  const Index node = value.sysGetRawNodeIndex();
+  const NodeIndex node = value.index();
   const OpInfo& info = tape.opOf(node);
   const Instruction code = tape.instruction(tape.find(node).instruction);
   std::string text(value.name());
@@ -37,15 +37,15 @@ template <class T, Config C> std::string asString(const Value<T, C>& value) {
   std::string operands;
   constexpr std::size_t shown = 8;
   std::size_t count = 0;
-  forEachOperandRange(code, info, tape.words(), [&](Index first, Index length, std::int32_t stride) {
+  forEachOperandRange(code, info, tape.words(), [&](NodeIndex first, NodeIndex length, std::int32_t stride) {
     for (std::int64_t i = 0; i < length && count + static_cast<std::size_t>(i) < shown; ++i)
       operands += (operands.empty() ? "#" : ", #") + std::to_string(first + i * stride);
     count += length;
   });
   if (count > shown) operands += ", ... " + std::to_string(count) + " in all";
   if (!operands.empty()) text += "(" + operands + ")";
-  text += ", data " + detail::scalarAsString(value.dataCopy());
-  text += ", grad " + detail::scalarAsString(value.gradCopy());
+  text += ", data " + detail::scalarAsString(value.value());
+  text += ", grad " + detail::scalarAsString(value.grad());
   return text + ", #" + std::to_string(node);
 }
 

@@ -1,5 +1,5 @@
 // The rules against PyTorch, ten steps each, with zero, tiny and large gradients; and against each other, to the bit.
-#include "burtorch/train/rules.hpp"
+#include "burtorch/train/methods.hpp"
 
 #include <gtest/gtest.h>
 
@@ -56,7 +56,7 @@ Case caseOf(const Words& words) {
   return one;
 }
 
-double learningRateOf(const AnyRule& any) {
+double learningRateOf(const AnyMethod& any) {
   return std::visit([](const auto& rule) { return rule.learningRate; }, any);
 }
 
@@ -75,7 +75,7 @@ TYPED_TEST(RulesTest, FollowPyTorch) {
     if (words[0] == "gradients" && isOurs) gradients.push_back(torch_lines::numbersOf<T>(words, 3));
     if (words[0] == "rule" && isOurs) {
       current = caseOf(words);
-      optimizer.emplace(ruleNamed(current->name, current->settings), start.size());
+      optimizer.emplace(methodFromName(current->name, current->settings), start.size());
       if (current->exempt) optimizer->exemptFromDecay(std::span(&*current->exempt, 1));
       values = start;
     }
@@ -83,7 +83,8 @@ TYPED_TEST(RulesTest, FollowPyTorch) {
     if (words[0] == "after") {
       const std::size_t step = std::stoul(words[1]);
       if (current->halved)
-        optimizer->step(values, gradients.at(step), current->rateAt(step, learningRateOf(optimizer->rule())));
+        optimizer->step(values, gradients.at(step),
+                        current->rateAt(step, learningRateOf(optimizer->method())));
       else
         optimizer->step(values, gradients.at(step));
       torch_lines::expectNear(values, torch_lines::numbersOf<T>(words, 2), torch_lines::tolerance<T>,
@@ -92,7 +93,7 @@ TYPED_TEST(RulesTest, FollowPyTorch) {
     }
     if (words[0] == "memory") {
       const auto want = words[1] == "none" ? std::vector<T>{} : torch_lines::numbersOf<T>(words, 1);
-      const std::vector<T> got(optimizer->memory().begin(), optimizer->memory().end());
+      const std::vector<T> got(optimizer->state().begin(), optimizer->state().end());
       torch_lines::expectNear(got, want, torch_lines::tolerance<T>, current->title + "memory");
       optimizer.reset();
     }
@@ -147,12 +148,12 @@ TYPED_TEST(RulesTest, WithZeroGradientsEveryRuleStaysPut) {
   using T = TypeParam;
   for (const char* name : {"sgd", "momentum", "nesterov", "adam", "adamw"}) {
     const std::vector<Setting> noDecay{{"weightDecay", 0}};
-    Optimizer<T> optimizer(ruleNamed(name, noDecay), 13);
+    Optimizer<T> optimizer(methodFromName(name, noDecay), 13);
     const auto start = randomNumbers<T>(13, 5);
     auto values = start;
     for (int step = 0; step < 5; ++step) optimizer.step(values, std::vector<T>(13, T{0}));
     EXPECT_EQ(values, start) << name;
-    for (const T m : optimizer.memory()) EXPECT_EQ(m, T{0}) << name;
+    for (const T m : optimizer.state()) EXPECT_EQ(m, T{0}) << name;
   }
 }
 
@@ -183,7 +184,7 @@ TYPED_TEST(RulesTest, ScalingTheGradientDoesNotChangeAdamWithoutEpsilon) {
 TYPED_TEST(RulesTest, StayFiniteAfterTheLastStepThatCanBeCounted) {
   using T = TypeParam;
   for (const char* name : {"adam", "adamw"}) {
-    Optimizer<T> optimizer(ruleNamed(name), 1);
+    Optimizer<T> optimizer(methodFromName(name), 1);
     optimizer.setSteps(UINT64_MAX - 1);
     T x = 1;
     const T g = T{0.5};
@@ -211,12 +212,12 @@ TEST(Rules, DefaultsArePyTorchs) {
 // ---- By name ----
 
 TEST(Rules, AreMadeByName) {
-  EXPECT_TRUE(std::holds_alternative<Sgd>(ruleNamed("sgd")));
-  EXPECT_TRUE(std::holds_alternative<Momentum>(ruleNamed("momentum")));
-  EXPECT_TRUE(std::holds_alternative<Nesterov>(ruleNamed("nesterov")));
-  EXPECT_TRUE(std::holds_alternative<Adam>(ruleNamed("adam")));
+  EXPECT_TRUE(std::holds_alternative<Sgd>(methodFromName("sgd")));
+  EXPECT_TRUE(std::holds_alternative<Momentum>(methodFromName("momentum")));
+  EXPECT_TRUE(std::holds_alternative<Nesterov>(methodFromName("nesterov")));
+  EXPECT_TRUE(std::holds_alternative<Adam>(methodFromName("adam")));
   const Setting settings[] = {{"learningRate", 3e-4}, {"beta2", 0.95}};
-  const AnyRule rule = ruleNamed("adamw", settings);
+  const AnyMethod rule = methodFromName("adamw", settings);
   ASSERT_TRUE(std::holds_alternative<AdamW>(rule));
   EXPECT_EQ(std::get<AdamW>(rule).learningRate, 3e-4);
   EXPECT_EQ(std::get<AdamW>(rule).beta2, 0.95);
@@ -225,14 +226,14 @@ TEST(Rules, AreMadeByName) {
 
 TEST(Rules, AnUnknownNameIsAnErrorThatListsTheNames) {
   for (const char* name : {"adamax", "Adam", ""})
-    EXPECT_EQ(sentenceOf([&] { ruleNamed(name); }),
+    EXPECT_EQ(sentenceOf([&] { methodFromName(name); }),
               "there is no optimiser called \"" + std::string(name) +
                   "\": choose from sgd, momentum, nesterov, adam, adamw");
 }
 
 TEST(Rules, AnUnknownOptionIsAnErrorThatListsTheOptions) {
   const Setting settings[] = {{"beta1", 0.5}};
-  EXPECT_EQ(sentenceOf([&] { ruleNamed("momentum", settings); }),
+  EXPECT_EQ(sentenceOf([&] { methodFromName("momentum", settings); }),
             "momentum has no option beta1: it has learningRate, momentum, weightDecay");
 }
 
@@ -241,7 +242,7 @@ TEST(Rules, AnOptionOutOfItsRangeIsAnError) {
                    inf = std::numeric_limits<double>::infinity();
   const auto sentence = [](const char* name, std::string_view field, double value) {
     const Setting setting{field, value};
-    return sentenceOf([&] { ruleNamed(name, std::span(&setting, 1)); });
+    return sentenceOf([&] { methodFromName(name, std::span(&setting, 1)); });
   };
   for (const char* name : {"sgd", "momentum", "nesterov", "adam", "adamw"})
     for (const char* field : {"learningRate", "weightDecay"}) {

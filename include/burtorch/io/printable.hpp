@@ -22,7 +22,7 @@ constexpr bool isShowable(char32_t c) {
 
 /// The text, or its end if it is long: the end of a path or of a parameter's name tells the most. What is not showable
 /// or not UTF-8 becomes '?'.
-inline std::string shown(std::string_view text, std::size_t longest = 80) {
+inline std::string printable(std::string_view text, std::size_t longest = 80) {
   std::string result;
   if (text.size() > longest) {
     text.remove_prefix(text.size() - longest);

@@ -1,5 +1,5 @@
 // grad, valueAndGrad and detach.
-#include "burtorch/core/grad.hpp"
+#include "burtorch/functional/grad.hpp"
 
 #include <gtest/gtest.h>
 
@@ -69,7 +69,7 @@ TEST(Detach, StopsTangentsOfBothModes) {
   EXPECT_EQ((x * detach(x * x)).tangent, 2.25);
   std::array<double, 1> product{};
   const std::array at{1.5}, v{1.0};
-  hessianVector<double>([](auto u) { return sqr(u[0]) * detach(u[0]); }, at, v, product);
+  hvp<double>([](auto u) { return sqr(u[0]) * detach(u[0]); }, at, v, product);
   EXPECT_EQ(product[0], 3.0);  // of x^2 c: 2 c
 }
 

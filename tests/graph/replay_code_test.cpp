@@ -1,6 +1,6 @@
-// Threaded code computes what the tape computes: random graphs, recorded once, replayed with other numbers.
+// ReplayCode code computes what the tape computes: random graphs, recorded once, replayed with other numbers.
 // label: full
-#include "burtorch/graph/threaded.hpp"
+#include "burtorch/graph/replay_code.hpp"
 
 #include <gtest/gtest.h>
 
@@ -82,7 +82,7 @@ template <class T> bool isNear(T a, T b, T size) {
 /// One point per lane: lane by lane the bits of a pack of nothing but that point. If they must be, they are the bits of
 /// the tape as well.
 template <class T>
-void checkLanes(graph::Threaded<Pack<T>>& packs, const std::vector<std::vector<T>>& points,
+void checkLanes(graph::ReplayCode<Pack<T>>& packs, const std::vector<std::vector<T>>& points,
                 const std::vector<Eager<T>>& expected, bool mustEqual, Tally& tally) {
   const std::size_t inputs = points[0].size();
   std::vector<T> values;
@@ -129,7 +129,7 @@ template <class T> void check(const graphs::Program& program, Tally& tally) {
   const double factors[] = {1.0, 1.0078125, 0.984375};
   for (const int root : program.roots) {
     SCOPED_TRACE(testing::Message() << "seed " << program.seed << " root " << root);
-    graph::Threaded<T> single(tape, run.index(root), inputs);
+    graph::ReplayCode<T> single(tape, run.index(root), inputs);
     std::vector<Eager<T>> expected;
     std::vector<std::vector<T>> points;
     for (const double factor : factors) {
@@ -151,7 +151,7 @@ template <class T> void check(const graphs::Program& program, Tally& tally) {
               << expected.back().gradient[i];
       }
     }
-    graph::Threaded<Pack<T>> packs(tape, run.index(root), inputs);
+    graph::ReplayCode<Pack<T>> packs(tape, run.index(root), inputs);
     checkLanes(packs, points, expected, !goesThroughOwnFunctions(program), tally);
     if (testing::Test::HasFatalFailure()) return;
   }
@@ -167,7 +167,7 @@ template <class T> void checkAll(std::uint64_t firstSeed, std::uint64_t lastSeed
   // At a kink, or where everything cancels, an ulp more or less decides about the whole gradient.
   EXPECT_LE(tally.far, tally.points / 2000);
 }
-TEST(Threaded, RandomGraphsInDouble) { checkAll<double>(1, 4000); }
-TEST(Threaded, RandomGraphsInFloat) { checkAll<float>(5001, 7000); }
+TEST(ReplayCode, RandomGraphsInDouble) { checkAll<double>(1, 4000); }
+TEST(ReplayCode, RandomGraphsInFloat) { checkAll<float>(5001, 7000); }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // gradcheck accepts right gradients, rejects wrong ones and names where they are worst.
-#include "burtorch/core/gradcheck.hpp"
+#include "burtorch/functional/gradcheck.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,21 +16,19 @@ namespace {
 struct RightCube : UnaryOp {
   static constexpr std::string_view name = "rightCube";
   template <class T> static T value(T x) { return x * x * x; }
-  template <class T> static T slope(T g, T x, Unread) { return g * (T{3} * x * x); }
+  template <class T> static T vjp(T g, T x, Unread) { return g * (T{3} * x * x); }
 };
 
 struct WrongCube : UnaryOp {
   static constexpr std::string_view name = "wrongCube";
   template <class T> static T value(T x) { return x * x * x; }
-  template <class T> static T slope(T g, T x, Unread) { return g * (T{2} * x * x); }
+  template <class T> static T vjp(T g, T x, Unread) { return g * (T{2} * x * x); }
 };
 
 struct NanSlope : UnaryOp {
   static constexpr std::string_view name = "nanSlope";
   template <class T> static T value(T x) { return x + x; }
-  template <class T> static T slope(T g, T, Unread) {
-    return g * T{std::numeric_limits<double>::quiet_NaN()};
-  }
+  template <class T> static T vjp(T g, T, Unread) { return g * T{std::numeric_limits<double>::quiet_NaN()}; }
 };
 
 TEST(Gradcheck, AcceptsARightFunction) {

@@ -6,7 +6,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "dual.hpp"
+#include "../core/dual.hpp"
+#include "inputs.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
 
@@ -14,7 +15,7 @@ namespace burtorch::inline BURTORCH_TARGET {
 template <std::floating_point T> constexpr T detach(T x) { return x; }
 template <class T> constexpr Dual<T> detach(const Dual<T>& x) { return Dual<T>(detach(x.value)); }
 template <class T, Config C> Value<T, C> detach(const Value<T, C>& x) {
-  return Value<T, C>(detach(x.dataCopy()));
+  return Value<T, C>(detach(x.value()));
 }
 
 /// Writes the gradient of `f` at `x`, any list of plain numbers, and returns the value. `f` takes std::span<const X> of
@@ -22,20 +23,15 @@ template <class T, Config C> Value<T, C> detach(const Value<T, C>& x) {
 template <Config C = defaultConfig, class F, class L>
 auto valueAndGrad(F&& f, const L& x, std::span<std::type_identity_t<ElementOf<L>>> gradient) {
   using T = ElementOf<L>;
-  using V = Value<T, C>;
   const std::size_t count = std::size(x);
   if (gradient.size() != count)
     fail("valueAndGrad: expected room for a gradient of %zu numbers, got %zu", count, gradient.size());
-  Tape<T, C> tape;
-  CurrentTape here(tape);
-  const auto leaves = tape.leaves(std::span<const T>(std::data(x), count));
-  Buffer<V> handles;
-  handles.allocate(count);
-  for (std::size_t i = 0; i < count; ++i) handles.data()[i] = leaves[i];
-  const V y(f(std::span<const V>(handles.data(), count)));
+  const detail::FunctionInputs<T, C> inputs(count);
+  for (std::size_t i = 0; i < count; ++i) inputs.values()[i] = std::data(x)[i];
+  const Value<T, C> y(f(inputs.handles()));
   backward(y);
-  for (std::size_t i = 0; i < count; ++i) gradient[i] = leaves.gradients()[i];
-  return y.dataCopy();
+  for (std::size_t i = 0; i < count; ++i) gradient[i] = inputs.gradients()[i];
+  return y.value();
 }
 template <Config C = defaultConfig, class F, class L>
 void grad(F&& f, const L& x, std::span<std::type_identity_t<ElementOf<L>>> gradient) {
