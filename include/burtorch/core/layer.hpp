@@ -13,7 +13,6 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <span>
 
 #include "current_tape.hpp"
@@ -67,5 +66,9 @@ template <class T> struct Layer {
   }
   static constexpr NodeIndex noId = static_cast<NodeIndex>(maxIndex);
 };
+
+/// Where everybody calls the rules of a layer. Not inline: burtorch::compiled holds those of the library's own layers.
+template <class Op, class T> void layerValue(const Layer<T>& layer, T* results) { Op::value(layer, results); }
+template <class Op, class T> void layerVjp(const Layer<T>& layer) { Op::vjp(layer); }
 
 }  // namespace burtorch::inline BURTORCH_TARGET

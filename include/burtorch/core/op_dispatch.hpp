@@ -71,7 +71,7 @@ BURTORCH_INLINE constexpr auto valueOf(const Operands& in, [[maybe_unused]] Resu
   } else if constexpr (Op::arity == Arity::block) {
     Op::value(in.list(0), results);
   } else if constexpr (Op::arity == Arity::layer) {
-    Op::value(in.layer(), results);
+    layerValue<Op>(in.layer(), results);
   } else if constexpr (Op::takesIndex) {
     return Op::value(in.list(0), in.index());
   } else {
@@ -105,7 +105,7 @@ BURTORCH_INLINE constexpr void vjpOf(const G& g, const Operands& in, Sink&& sink
     if constexpr (passesTo<Op, 1>) sink.template add<1>(vjpOf<Op, 1>(g, in));
     if constexpr (passesTo<Op, 2>) sink.template add<2>(vjpOf<Op, 2>(g, in));
   } else if constexpr (Op::arity == Arity::layer) {
-    Op::vjp(in.layer());
+    layerVjp<Op>(in.layer());
   } else if constexpr (Op::arity == Arity::pair) {
     if constexpr (Op::hasBias) sink.bias(g);
     Op::vjp(g, in.list(0), in.list(1), sink.list(0), sink.list(1));

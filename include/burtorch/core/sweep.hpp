@@ -259,7 +259,7 @@ template <class T, Config C> void Sweep<T, C>::clearSwept() {
       const Tape<T, defaultConfig>&, std::size_t, NodeIndex, T, Sweep<T, defaultConfig>::Everything); \
   EXTERN template const Instruction* Sweep<T, defaultConfig>::runFast(                                \
       const Tape<T, defaultConfig>&, std::size_t, NodeIndex, T, Sweep<T, defaultConfig>::ReachedOnly);
-#ifdef BURTORCH_COMPILED  // by the target burtorch::compiled, which holds them (src/instances.cpp)
+#ifdef BURTORCH_COMPILED  // by the target burtorch::compiled, which holds them (src/sweep.cpp)
 BURTORCH_SWEEP_INSTANCES(extern, double)
 BURTORCH_SWEEP_INSTANCES(extern, float)
 #endif

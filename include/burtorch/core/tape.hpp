@@ -290,7 +290,6 @@ template <class T, Config C> class Tape {
     if (sweptCode_ < code) sweptCode_ = code;
   }
   void setName(NodeIndex node, std::string_view name);
-
   std::string_view nameOf(NodeIndex node) const;
 
  private:

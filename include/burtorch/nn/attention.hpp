@@ -255,4 +255,6 @@ Matrix<T, C> attention(const Matrix<T, C>& queries, const Matrix<T, C>& keys, co
   return {recordLayer<ops::AttentionLayer, T, C>(operands, own, rows * columns + weights), rows, columns};
 }
 
+BURTORCH_LAYER_ONCE(ops::AttentionLayer)
+
 }  // namespace burtorch::inline BURTORCH_TARGET

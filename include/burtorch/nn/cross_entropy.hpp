@@ -144,4 +144,6 @@ Value<T, C> meanCrossEntropy(const Matrix<T, C>& logits, std::span<const TokenId
       recordLayer<ops::CrossEntropyLayer, T, C>(operands, own, targets, 1 + 2 * logits.columns()));
 }
 
+BURTORCH_LAYER_ONCE(ops::CrossEntropyLayer)
+
 }  // namespace burtorch::inline BURTORCH_TARGET

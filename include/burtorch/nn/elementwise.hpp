@@ -151,4 +151,20 @@ template <class T, Config C> Matrix<T, C> tanh(const Matrix<T, C>& x) { return m
 template <class T, Config C> Matrix<T, C> sigmoid(const Matrix<T, C>& x) { return map<ops::Sigmoid>(x); }
 template <class T, Config C> Matrix<T, C> gelu(const Matrix<T, C>& x) { return map<ops::Gelu>(x); }
 
+// What the functions above use.
+BURTORCH_LAYER_ONCE(ops::Each<ops::Neg>)
+BURTORCH_LAYER_ONCE(ops::Each<ops::Relu>)
+BURTORCH_LAYER_ONCE(ops::Each<ops::Tanh>)
+BURTORCH_LAYER_ONCE(ops::Each<ops::Sigmoid>)
+BURTORCH_LAYER_ONCE(ops::Each<ops::Gelu>)
+BURTORCH_LAYER_ONCE(ops::EachPair<ops::Add>)
+BURTORCH_LAYER_ONCE(ops::EachPair<ops::Sub>)
+BURTORCH_LAYER_ONCE(ops::EachPair<ops::Mul>)
+BURTORCH_LAYER_ONCE(ops::EachPair<ops::Div>)
+BURTORCH_LAYER_ONCE(ops::EachConstant<ops::AddConst>)
+BURTORCH_LAYER_ONCE(ops::EachConstant<ops::SubFromConst>)
+BURTORCH_LAYER_ONCE(ops::EachConstant<ops::MulByConst>)
+BURTORCH_LAYER_ONCE(ops::EachConstant<ops::DivByConst>)
+BURTORCH_LAYER_ONCE(ops::EachConstant<ops::ConstDiv>)
+
 }  // namespace burtorch::inline BURTORCH_TARGET

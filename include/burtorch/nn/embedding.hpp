@@ -143,4 +143,6 @@ struct Embedding {
   }
 };
 
+BURTORCH_LAYER_ONCE(ops::EmbeddingLayer)
+
 }  // namespace burtorch::inline BURTORCH_TARGET

@@ -140,4 +140,6 @@ struct LayerNorm {
   }
 };
 
+BURTORCH_LAYER_ONCE(ops::LayerNormLayer)
+
 }  // namespace burtorch::inline BURTORCH_TARGET

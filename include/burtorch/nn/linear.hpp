@@ -165,4 +165,6 @@ struct Linear {
   }
 };
 
+BURTORCH_LAYER_ONCE(ops::LinearLayer)
+
 }  // namespace burtorch::inline BURTORCH_TARGET

@@ -67,4 +67,6 @@ template <class T, Config C> Value<T, C> meanSquaredError(const Matrix<T, C>& x,
   return reduceMeanSquares((x - wanted).range());
 }
 
+BURTORCH_LAYER_ONCE(ops::TransposeLayer)
+
 }  // namespace burtorch::inline BURTORCH_TARGET

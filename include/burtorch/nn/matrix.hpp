@@ -8,6 +8,7 @@
 #include <span>
 
 #include "../core/value.hpp"
+#include "compiled.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
 
@@ -101,7 +102,7 @@ Handle<C> recordLayer(std::span<const Block> operands, std::span<const Word> own
   tape.commitWords(words);
   const auto first = static_cast<NodeIndex>(tape.size());
   T* values = tape.appendBlock(op, at, results);
-  Op::value(Layer<T>{tape.frame(), tape.words() + at, first}, values);
+  layerValue<Op>(Layer<T>{tape.frame(), tape.words() + at, first}, values);
   return tape.handleOf(first);
 }
 template <class Op, class T, Config C = defaultConfig>

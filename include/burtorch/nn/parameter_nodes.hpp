@@ -49,4 +49,6 @@ Range<T, C> bindToLeaves(Tape<T, C>& tape, const ParameterLayout& layout, std::s
   return all;
 }
 
+BURTORCH_LAYER_ONCE(ops::ParameterNodes)
+
 }  // namespace burtorch::inline BURTORCH_TARGET

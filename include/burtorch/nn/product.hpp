@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "../simd/transpose.hpp"
+#include "compiled.hpp"
 
 #if defined(__clang__)
 #define BURTORCH_UNROLL_4 _Pragma("clang loop unroll_count(4)")
@@ -40,30 +41,26 @@ template <class T> struct Product {
   const T* bias = nullptr;
   bool isAdded = false;
 
-  void run() const {
-    if (inputs <= longestSum) return runStarting<StartOfSum::given>();
-    Product part = *this;
-    part.inputs = longestSum;
-    part.template runStarting<StartOfSum::given>();
-    for (std::size_t i = longestSum; i < inputs; i += longestSum) {
-      part.w += longestSum * inputStride;
-      part.x.at += longestSum * x.stride;
-      part.inputs = inputs - i < longestSum ? inputs - i : longestSum;
-      part.template runStarting<StartOfSum::zero>();
-    }
-  }
+  void run() const;
+
+ private:
+  static constexpr std::size_t longestSum = 512;
 
   template <StartOfSum start> void runStarting() const {
     constexpr std::size_t lanes = laneCount<T>;
     std::size_t c = 0;
-    for (; c + 2 * lanes <= columns; c += 2 * lanes) runColumns<6, 2, start, false>(*this, c);
-    for (; c + lanes <= columns; c += lanes) runColumns<8, 1, start, false>(*this, c);
-    if constexpr (lanes > 1)
+    if constexpr (lanes == 1) {  // not vectors: small tiles, and little code
+      for (; c < columns; ++c) {
+        std::size_t o = 0;
+        for (; o + 4 <= outputs; o += 4) tile<4, 1, start, false>(o, c);
+        for (; o < outputs; ++o) tile<1, 1, start, false>(o, c);
+      }
+    } else {
+      for (; c + 2 * lanes <= columns; c += 2 * lanes) runColumns<6, 2, start, false>(*this, c);
+      for (; c + lanes <= columns; c += lanes) runColumns<8, 1, start, false>(*this, c);
       if (c < columns) runColumns<8, 1, start, true>(*this, c);
+    }
   }
-
- private:
-  static constexpr std::size_t longestSum = 512;
 
   /// `p` is a copy: what is stored could otherwise change its members, as far as a compiler can see. `isPart`: fewer
   /// columns than a vector has lanes are left.
@@ -135,12 +132,7 @@ template <class T> struct OuterProduct {
   std::size_t rows, width, columns;  // G is rows x width
   bool isAdded;
 
-  void run() const {
-    for (std::size_t c = 0; c < columns; c += chunkColumns)
-      for (std::size_t j = 0; j < width; j += chunkWidth)
-        runChunk(c, columns - c < chunkColumns ? columns - c : chunkColumns, j,
-                 width - j < chunkWidth ? width - j : chunkWidth);
-  }
+  void run() const;
 
  private:
   static constexpr std::size_t lanes = laneCount<T>;
@@ -155,7 +147,10 @@ template <class T> struct OuterProduct {
     // Three vectors next to each other if they come out even, else two, else one: 4 x 3, 6 x 2 or 12 x 1 accumulators.
     for (std::size_t k = 0; k < padded;) {
       const std::size_t left = (padded - k) / lanes;
-      if (left == 3 || left > 4) {
+      if constexpr (lanes == 1) {
+        runStrip<4, 1>(chunk, k, j + k, count - k);
+        ++k;
+      } else if (left == 3 || left > 4) {
         runStrip<4, 3>(chunk, k, j + k, count - k);
         k += 3 * lanes;
       } else if (left != 1) {
@@ -217,5 +212,31 @@ template <class T> struct OuterProduct {
     }
   }
 };
+
+// Out of their classes, so that they can be left to burtorch::compiled.
+template <class T> void Product<T>::run() const {
+  if (inputs <= longestSum) return runStarting<StartOfSum::given>();
+  Product part = *this;
+  part.inputs = longestSum;
+  part.template runStarting<StartOfSum::given>();
+  for (std::size_t i = longestSum; i < inputs; i += longestSum) {
+    part.w += longestSum * inputStride;
+    part.x.at += longestSum * x.stride;
+    part.inputs = inputs - i < longestSum ? inputs - i : longestSum;
+    part.template runStarting<StartOfSum::zero>();
+  }
+}
+template <class T> void OuterProduct<T>::run() const {
+  for (std::size_t c = 0; c < columns; c += chunkColumns)
+    for (std::size_t j = 0; j < width; j += chunkWidth)
+      runChunk(c, columns - c < chunkColumns ? columns - c : chunkColumns, j,
+               width - j < chunkWidth ? width - j : chunkWidth);
+}
+#ifdef BURTORCH_ONCE
+BURTORCH_ONCE void Product<float>::run() const;
+BURTORCH_ONCE void Product<double>::run() const;
+BURTORCH_ONCE void OuterProduct<float>::run() const;
+BURTORCH_ONCE void OuterProduct<double>::run() const;
+#endif
 
 }  // namespace burtorch::inline BURTORCH_TARGET::nn

@@ -59,4 +59,6 @@ template <class T, Config C> Matrix<T, C> softmax(const Matrix<T, C>& x) {
   return {recordLayer<ops::SoftmaxLayer, T, C>(operands, own, x.size()), x.rows(), x.columns()};
 }
 
+BURTORCH_LAYER_ONCE(ops::SoftmaxLayer)
+
 }  // namespace burtorch::inline BURTORCH_TARGET

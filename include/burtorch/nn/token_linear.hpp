@@ -267,4 +267,6 @@ Matrix<T, C> tokenLinear(const Embedding& embedding, const Linear& linear, std::
   return {recordLayer<ops::TokenLinearLayer, T, C>(operands, own, all, results), w.rows, columns};
 }
 
+BURTORCH_LAYER_ONCE(ops::TokenLinearLayer)
+
 }  // namespace burtorch::inline BURTORCH_TARGET
