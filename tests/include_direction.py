@@ -18,10 +18,10 @@ import tempfile
 # folder: (what it holds, the folders it may include). It may name only folders above it, so there are no circles.
 FOLDERS = {
     "base": ("configuration, errors, random numbers: used by everybody, knows nothing of tapes", ()),
-    "ops": ("the operators, one struct each, their lists and kernels, what an instruction says", ("base",)),
+    "ops": ("the operators, one struct each, their lists and kernels, dual numbers, what an instruction says", ("base",)),
     "simd": ("packs, their functions, loads of parts, transposes", ("base", "ops")),
-    "core": ("the engine: tape, value, backward and its knobs, dual numbers", ("base", "ops", "simd")),
-    "functional": ("gradients and Hessian-vector products of functions, gradient check", ("base", "core")),
+    "core": ("the engine: tape, value, backward and its knobs", ("base", "ops", "simd")),
+    "functional": ("gradients and Hessian-vector products of functions, gradient check", ("base", "ops", "core")),
     "graph": ("compile-time graphs, recorded functions", ("base", "ops", "simd", "core")),
     "nn": ("parameters, layers and losses, one per file", ("base", "ops", "simd", "core")),
     "model": ("composition of layers; no derivative is written here", ("base", "core", "nn")),

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "core/backward.hpp"
-#include "core/dual.hpp"
 #include "core/gradient_only.hpp"
 #include "core/reduce.hpp"
 #include "core/value.hpp"
@@ -11,6 +10,7 @@
 #include "functional/hvp.hpp"
 #include "graph/compile.hpp"
 #include "graph/record.hpp"
+#include "ops/dual.hpp"
 #include "simd/pack.hpp"
 #include "viz/describe.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <array>
 #include <burtorch/core/backward.hpp>
-#include <burtorch/core/dual.hpp>
+#include <burtorch/ops/dual.hpp>
 
 #include "reference/allocation_counter.hpp"
 #include "reference/layer_network.hpp"

@@ -11,8 +11,8 @@
 #include <gtest/gtest.h>
 
 #include <burtorch/base/rng.hpp>
-#include <burtorch/core/dual.hpp>
 #include <burtorch/nn/parameter_store.hpp>
+#include <burtorch/ops/dual.hpp>
 #include <burtorch/simd/lanes.hpp>
 #include <cmath>
 #include <cstring>

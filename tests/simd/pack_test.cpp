@@ -8,7 +8,7 @@
 #include <limits>
 #include <string_view>
 
-#include "burtorch/core/dual.hpp"
+#include "burtorch/ops/dual.hpp"
 #include "burtorch/ops/op_list.hpp"
 #include "reference/pack_functions.hpp"
 #include "reference/ulps.hpp"

@@ -37,28 +37,25 @@ template <class T, Config C = defaultConfig> class GradientOnly {
 template <class Op, class T> inline constexpr bool canSkipValue = !vjpReads<Op, T>().readsResult();
 
 /// A node of `Op` without its number: `auto loss = withoutValue<ops::Sqr>(error); backward(loss);`
-template <class Op, class T, Config C> GradientOnly<T, C> withoutValue(const Value<T, C>& x) {
+template <class Op, class T, Config C> GradientOnly<T, C> withoutValue(Value<T, C> x) {
   if constexpr (!canSkipValue<Op, T>) {
     return {apply<Op>(x), false};
   } else {
-    Tape<T, C>& tape = Tape<T, C>::withRoom({1, 1, 0});
+    Mode<Value<T, C>>::template recordZeros<Op>(0, x);
+    Tape<T, C>& tape = *currentTapeSlot<T, C>;
     const T unknown{std::numeric_limits<PlainOf<T>>::quiet_NaN()};
-    const Opcode op = opcodeOn<Op>(tape);
-    const NodeIndex a = x.nodeOn(tape, {1, 1, 0});
-    return {Value<T, C>(tape.append(op, a, 0, unknown)), true};
+    return {Value<T, C>(tape.append(opcodeOn<Op>(tape), tape.indexOf(x.handle()), 0, unknown)), true};
   }
 }
-template <class Op, class T, Config C>
-GradientOnly<T, C> withoutValue(const Value<T, C>& x, const Value<T, C>& y) {
+template <class Op, class T, Config C> GradientOnly<T, C> withoutValue(Value<T, C> x, Value<T, C> y) {
   if constexpr (!canSkipValue<Op, T>) {
     return {apply<Op>(x, y), false};
   } else {
-    Tape<T, C>& tape = Tape<T, C>::withRoom({1, 1, 0});
+    Mode<Value<T, C>>::template recordZeros<Op>(0, x, y);
+    Tape<T, C>& tape = *currentTapeSlot<T, C>;
     const T unknown{std::numeric_limits<PlainOf<T>>::quiet_NaN()};
-    const Opcode op = opcodeOn<Op>(tape);
-    if constexpr (C.checks) y.numberOn(tape);  // may fail, before anything changes
-    const NodeIndex a = x.nodeOn(tape, TapeCapacity{1, 1, 0} + y.missing()), b = y.nodeOn(tape, {1, 1, 0});
-    return {Value<T, C>(tape.append(op, a, b, unknown)), true};
+    const NodeIndex a = tape.indexOf(x.handle()), b = tape.indexOf(y.handle());
+    return {Value<T, C>(tape.append(opcodeOn<Op>(tape), a, b, unknown)), true};
   }
 }
 template <class Op, NumberList L>

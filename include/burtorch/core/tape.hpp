@@ -166,11 +166,6 @@ template <class T, Config C> class Tape {
     if (leadingLeaves_ == codeSize_) ++leadingLeaves_;
     return append(OpList::indexOf<ops::Leaf>(), 0, 1, value);
   }
-  /// Appends a leaf of 0 to the current tape, with room for `after` behind it.
-  [[gnu::cold, gnu::noinline]] static NodeIndex appendZero(TapeCapacity after) {
-    Tape& tape = withRoom(after + TapeCapacity{1, 1, 0});
-    return tape.indexOf(tape.appendLeaf(T{0}));
-  }
   /// Appends a block of `count` results; the caller fills in their values.
   T* appendBlock(Opcode op, NodeIndex a, std::size_t count) {
     const std::size_t first = size();

@@ -86,13 +86,7 @@ template <class T, Config C> class Value {
   // For the engine.
 
   /// How much room the node of this operand still takes.
-  BURTORCH_INLINE TapeCapacity missing() const { return isZero() ? TapeCapacity{1, 1, 0} : TapeCapacity{}; }
-  /// The node on the current tape; that of a default-constructed Value is recorded, with room for `after` behind it.
-  BURTORCH_INLINE NodeIndex nodeOn(Tape<T, C>& tape, TapeCapacity after) const {
-    if (origin_ == Origin::zero) [[unlikely]]
-      return Tape<T, C>::appendZero(after);
-    return tape.indexOf(handle_);
-  }
+  TapeCapacity missing() const { return isZero() ? TapeCapacity{1, 1, 0} : TapeCapacity{}; }
   BURTORCH_INLINE T numberOn(const Tape<T, C>& tape) const {
     if constexpr (C.checks)
       if (!isZero()) check(tape.valueAt(tape.indexOf(handle_)));
@@ -216,39 +210,74 @@ template <class T, Config C> struct Mode<Value<T, C>> {
   using V = Value<T, C>;
 
   template <class Op> BURTORCH_INLINE static V unary(const V& x) {
+    if (x.isZero()) [[unlikely]]
+      return withLeaves<Op>(operandOf(x));
     Tape<T, C>& tape = Tape<T, C>::withRoom();
     const T y = apply<Op>(x.numberOn(tape));
     const Opcode op = opcodeOn<Op>(tape);  // what may fail comes before anything changes
-    const NodeIndex a = x.nodeOn(tape, {1, 1, 0});
-    return V(tape.append(op, a, 0, y), y);
+    return V(tape.append(op, tape.indexOf(x.handle()), 0, y), y);
   }
   template <class Op> BURTORCH_INLINE static V binary(const V& x, const V& y) {
+    if (x.isZero() || y.isZero()) [[unlikely]]
+      return withLeaves<Op>(operandOf(x), operandOf(y));
     Tape<T, C>& tape = Tape<T, C>::withRoom();
     const T z = apply<Op>(x.numberOn(tape), y.numberOn(tape));
     const Opcode op = opcodeOn<Op>(tape);
-    const NodeIndex a = x.nodeOn(tape, TapeCapacity{1, 1, 0} + y.missing()), b = y.nodeOn(tape, {1, 1, 0});
-    return V(tape.append(op, a, b, z), z);
+    return V(tape.append(op, tape.indexOf(x.handle()), tape.indexOf(y.handle()), z), z);
   }
   template <class Op> BURTORCH_INLINE static V ternary(const V& x, const V& y, const V& z) {
     if constexpr (isChoice<Op>) {
       return ScalarTraits<T>::isZero(x.numberOn(*currentTapeSlot<T, C>)) ? z : y;
     } else {
+      if (x.isZero() || y.isZero() || z.isZero()) [[unlikely]]
+        return withLeaves<Op>(operandOf(x), operandOf(y), operandOf(z));
       Tape<T, C>& tape = Tape<T, C>::template withRoom<2>();
       const T r = apply<Op>(x.numberOn(tape), y.numberOn(tape), z.numberOn(tape));
       const Opcode op = opcodeOn<Op>(tape);
-      constexpr TapeCapacity own{1, 1, 2};
-      const NodeIndex a = x.nodeOn(tape, own + y.missing() + z.missing()),
-                      others[] = {y.nodeOn(tape, own + z.missing()), z.nodeOn(tape, own)};
-      return V(tape.append(op, a, tape.template appendWords<2>(others), r), r);
+      const NodeIndex others[] = {tape.indexOf(y.handle()), tape.indexOf(z.handle())};
+      return V(tape.append(op, tape.indexOf(x.handle()), tape.template appendWords<2>(others), r), r);
     }
   }
   template <class Op> BURTORCH_INLINE static V withConstant(const V& x, PlainOf<T> constant) {
+    if (x.isZero()) [[unlikely]]
+      return constantWithLeaf<Op>(constant);
     constexpr std::size_t words = sizeof constant / sizeof(Word);
     Tape<T, C>& tape = Tape<T, C>::template withRoom<words>();
     const T y = applyConstant<Op>(x.numberOn(tape), constant);
     const Opcode op = opcodeOn<Op>(tape);
-    const NodeIndex a = x.nodeOn(tape, {1, 1, words});
-    return V(tape.append(op, a, tape.template appendWords<words>(&constant), y), y);
+    return V(tape.append(op, tape.indexOf(x.handle()), tape.template appendWords<words>(&constant), y), y);
+  }
+
+  /// Records leaves of 0 for those operands that are default-constructed. What may fail with the operator itself, which
+  /// takes `words`, fails here, before anything changes.
+  template <class Op, class... Vs> static void recordZeros(std::size_t words, Vs&... operands) {
+    Tape<T, C>& tape = Tape<T, C>::withRoom((TapeCapacity{1, 1, words} + ... + operands.missing()));
+    opcodeOn<Op>(tape);
+    (static_cast<void>(operands.numberOn(tape)), ...);
+    (static_cast<void>(operands.isZero() ? operands = V(T{0}) : operands), ...);
+  }
+
+ private:
+  // Default-constructed operands are out of the way of ordinary ones, which stay in registers if only their indices go there.
+  using Operand = std::conditional_t<C.checks, V, Handle<C>>;
+  BURTORCH_INLINE static Operand operandOf(const V& x) {
+    if constexpr (C.checks)
+      return x;
+    else
+      return x.handle();
+  }
+  static V operand(const V& x) { return x; }
+  static V operand(Handle<C> x) { return x.index == Handle<C>{}.index ? V() : V(x); }
+  template <class Op, class... X> [[gnu::cold, gnu::noinline]] static V withLeaves(X... operands) {
+    return [](auto... x) {
+      recordZeros<Op>(sizeof...(x) == 3 ? 2 : 0, x...);
+      return apply<Op>(x...);
+    }(operand(operands)...);
+  }
+  template <class Op> [[gnu::cold, gnu::noinline]] static V constantWithLeaf(PlainOf<T> constant) {
+    V x;
+    recordZeros<Op>(sizeof constant / sizeof(Word), x);
+    return applyConstant<Op>(x, constant);
   }
 };
 

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "../core/dual.hpp"
+#include "../ops/dual.hpp"
 #include "inputs.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "../core/dual.hpp"
+#include "../ops/dual.hpp"
 #include "inputs.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {

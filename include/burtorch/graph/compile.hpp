@@ -8,7 +8,7 @@
 // std::arrays or struct templates of numbers. A call is traced once for the types of its arguments.
 #pragma once
 
-#include "../core/dual.hpp"
+#include "../ops/dual.hpp"
 #include "arguments.hpp"
 #include "batch.hpp"
 #include "run.hpp"

@@ -140,14 +140,23 @@ struct Linear {
   Linear(const Parameter& w, const Parameter& b = {}) : weight(w), bias(b) {}
 
   template <class T, Config C> Matrix<T, C> operator()(const Matrix<T, C>& x) const {
-    return (*this)(std::span<const Matrix<T, C>>(&x, 1));
+    Block operands[3];
+    return record(std::span<const Matrix<T, C>>(&x, 1), operands);
   }
   /// The inputs are read as if they stood one below the other.
   template <class T, Config C> Matrix<T, C> operator()(std::span<const Matrix<T, C>> inputs) const {
     constexpr std::size_t most = 64;
     if (inputs.empty() || inputs.size() > most)
       fail("Linear: expected 1 to %zu inputs, got %zu", most, inputs.size());
-    Block operands[most + 2] = {weight.block()};
+    Block operands[most + 2];
+    return record(inputs, operands);
+  }
+
+ private:
+  /// `operands` has room for the inputs, the weights and the bias.
+  template <class T, Config C>
+  Matrix<T, C> record(std::span<const Matrix<T, C>> inputs, Block* operands) const {
+    operands[0] = weight.block();
     std::size_t count = 1, rows = 0;
     if (bias.isPresent()) operands[count++] = bias.block();
     const std::size_t columns = inputs[0].columns();

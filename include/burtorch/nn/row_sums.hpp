@@ -38,26 +38,31 @@ void rowSums(T* to, std::size_t rows, std::size_t columns, bool isAdded, Term te
     if (c < end) sum = sum + term(r, c, end - c);
     return sum;
   };
-  const auto sumOfRow = [&](std::size_t r) BURTORCH_INLINE_LAMBDA {
-    if (columns <= run) return sumOfRun(r, 0, columns);
+  const auto sumRows = [&](auto sumOfRow) BURTORCH_INLINE_LAMBDA {
+    std::size_t r = 0;
+    for (; r + lanes <= rows; r += lanes) {
+      Lanes<T> sums[lanes];
+      unroll<lanes>([&]<std::size_t k>() BURTORCH_INLINE_LAMBDA { sums[k] = sumOfRow(r + k); });
+      const Lanes<T> total = sumsOf<T, lanes>(sums);
+      store<T>(to + r, isAdded ? Lanes<T>(load(to + r) + total) : total);
+    }
+    for (; r < rows; ++r) {
+      const Lanes<T> sum[1] = {sumOfRow(r)};
+      T total[lanes];
+      store<T>(total, sumsOf<T, 1>(sum));
+      to[r] = isAdded ? to[r] + total[0] : total[0];
+    }
+  };
+  if (columns == lanes)  // a single sample of few positions
+    return sumRows([&](std::size_t r) BURTORCH_INLINE_LAMBDA { return term(r, 0, lanes); });
+  if (columns <= run)
+    return sumRows([&](std::size_t r) BURTORCH_INLINE_LAMBDA { return sumOfRun(r, 0, columns); });
+  sumRows([&](std::size_t r) BURTORCH_INLINE_LAMBDA {
     PairwiseVectors<T> sums;
     for (std::size_t c = 0; c < columns; c += run)
       sums.add(sumOfRun(r, c, c + run < columns ? c + run : columns));
     return sums.total();
-  };
-  std::size_t r = 0;
-  for (; r + lanes <= rows; r += lanes) {
-    Lanes<T> sums[lanes];
-    unroll<lanes>([&]<std::size_t k>() BURTORCH_INLINE_LAMBDA { sums[k] = sumOfRow(r + k); });
-    const Lanes<T> total = sumsOf<T, lanes>(sums);
-    store<T>(to + r, isAdded ? Lanes<T>(load(to + r) + total) : total);
-  }
-  for (; r < rows; ++r) {
-    const Lanes<T> sum[1] = {sumOfRow(r)};
-    T total[lanes];
-    store<T>(total, sumsOf<T, 1>(sum));
-    to[r] = isAdded ? to[r] + total[0] : total[0];
-  }
+  });
 }
 
 }  // namespace burtorch::inline BURTORCH_TARGET::nn

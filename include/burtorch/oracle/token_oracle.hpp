@@ -126,9 +126,8 @@ template <class Model, TokenSamples Samples> class TokenOracle {
     }
     return sum;
   }
+  /// Puts the samples where the model wants them. Together they fill all its columns.
   void place(std::span<const std::size_t> batch, std::size_t columns) {
-    std::ranges::fill(tokens_, noToken);
-    std::ranges::fill(targets_, noToken);
     for (std::size_t slot = 0; slot < batch.size(); ++slot) {
       samples_.read(batch[slot], sampleTokens_, sampleTargets_);
       // The mean over columns is the mean over samples only if all have as many.

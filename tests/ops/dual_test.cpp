@@ -1,5 +1,5 @@
 // Forward mode: directional derivatives, duals of duals.
-#include "burtorch/core/dual.hpp"
+#include "burtorch/ops/dual.hpp"
 
 #include <gtest/gtest.h>
 

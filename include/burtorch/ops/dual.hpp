@@ -5,8 +5,7 @@
 #include <compare>
 #include <type_traits>
 
-#include "backward.hpp"
-#include "reduce.hpp"
+#include "ops_varying.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
 
