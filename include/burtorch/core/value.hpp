@@ -212,40 +212,23 @@ template <class T, Config C> struct Mode<Value<T, C>> {
   template <class Op> BURTORCH_INLINE static V unary(const V& x) {
     if (x.isZero()) [[unlikely]]
       return withLeaves<Op>(operandOf(x));
-    Tape<T, C>& tape = Tape<T, C>::withRoom();
-    const T y = apply<Op>(x.numberOn(tape));
-    const Opcode op = opcodeOn<Op>(tape);  // what may fail comes before anything changes
-    return V(tape.append(op, tape.indexOf(x.handle()), 0, y), y);
+    return record<Op>(x);
   }
   template <class Op> BURTORCH_INLINE static V binary(const V& x, const V& y) {
     if (x.isZero() || y.isZero()) [[unlikely]]
       return withLeaves<Op>(operandOf(x), operandOf(y));
-    Tape<T, C>& tape = Tape<T, C>::withRoom();
-    const T z = apply<Op>(x.numberOn(tape), y.numberOn(tape));
-    const Opcode op = opcodeOn<Op>(tape);
-    return V(tape.append(op, tape.indexOf(x.handle()), tape.indexOf(y.handle()), z), z);
+    return record<Op>(x, y);
   }
   template <class Op> BURTORCH_INLINE static V ternary(const V& x, const V& y, const V& z) {
-    if constexpr (isChoice<Op>) {
-      return ScalarTraits<T>::isZero(x.numberOn(*currentTapeSlot<T, C>)) ? z : y;
-    } else {
-      if (x.isZero() || y.isZero() || z.isZero()) [[unlikely]]
-        return withLeaves<Op>(operandOf(x), operandOf(y), operandOf(z));
-      Tape<T, C>& tape = Tape<T, C>::template withRoom<2>();
-      const T r = apply<Op>(x.numberOn(tape), y.numberOn(tape), z.numberOn(tape));
-      const Opcode op = opcodeOn<Op>(tape);
-      const NodeIndex others[] = {tape.indexOf(y.handle()), tape.indexOf(z.handle())};
-      return V(tape.append(op, tape.indexOf(x.handle()), tape.template appendWords<2>(others), r), r);
-    }
+    if constexpr (isChoice<Op>) return ScalarTraits<T>::isZero(x.numberOn(*currentTapeSlot<T, C>)) ? z : y;
+    if (x.isZero() || y.isZero() || z.isZero()) [[unlikely]]
+      return withLeaves<Op>(operandOf(x), operandOf(y), operandOf(z));
+    return record<Op>(x, y, z);
   }
   template <class Op> BURTORCH_INLINE static V withConstant(const V& x, PlainOf<T> constant) {
     if (x.isZero()) [[unlikely]]
-      return constantWithLeaf<Op>(constant);
-    constexpr std::size_t words = sizeof constant / sizeof(Word);
-    Tape<T, C>& tape = Tape<T, C>::template withRoom<words>();
-    const T y = applyConstant<Op>(x.numberOn(tape), constant);
-    const Opcode op = opcodeOn<Op>(tape);
-    return V(tape.append(op, tape.indexOf(x.handle()), tape.template appendWords<words>(&constant), y), y);
+      return withLeafAndConstant<Op>(constant);
+    return recordConstant<Op>(x, constant);
   }
 
   /// Records leaves of 0 for those operands that are default-constructed. What may fail with the operator itself, which
@@ -258,6 +241,23 @@ template <class T, Config C> struct Mode<Value<T, C>> {
   }
 
  private:
+  template <class Op, class... Vs> BURTORCH_INLINE static V record(const V& x, const Vs&... others) {
+    constexpr std::size_t words = sizeof...(others) == 2 ? 2 : 0;
+    Tape<T, C>& tape = Tape<T, C>::template withRoom<words>();
+    const T result = apply<Op>(x.numberOn(tape), others.numberOn(tape)...);
+    const Opcode op = opcodeOn<Op>(tape);  // what may fail comes before anything changes
+    const NodeIndex a = tape.indexOf(x.handle()), more[] = {tape.indexOf(others.handle())..., 0};
+    return V(tape.append(op, a, words == 0 ? more[0] : tape.template appendWords<words>(more), result),
+             result);
+  }
+  template <class Op> BURTORCH_INLINE static V recordConstant(const V& x, PlainOf<T> constant) {
+    constexpr std::size_t words = sizeof constant / sizeof(Word);
+    Tape<T, C>& tape = Tape<T, C>::template withRoom<words>();
+    const T y = applyConstant<Op>(x.numberOn(tape), constant);
+    const Opcode op = opcodeOn<Op>(tape);
+    return V(tape.append(op, tape.indexOf(x.handle()), tape.template appendWords<words>(&constant), y), y);
+  }
+
   // Default-constructed operands are out of the way of ordinary ones, which stay in registers if only their indices go there.
   using Operand = std::conditional_t<C.checks, V, Handle<C>>;
   BURTORCH_INLINE static Operand operandOf(const V& x) {
@@ -271,13 +271,13 @@ template <class T, Config C> struct Mode<Value<T, C>> {
   template <class Op, class... X> [[gnu::cold, gnu::noinline]] static V withLeaves(X... operands) {
     return [](auto... x) {
       recordZeros<Op>(sizeof...(x) == 3 ? 2 : 0, x...);
-      return apply<Op>(x...);
+      return record<Op>(x...);
     }(operand(operands)...);
   }
-  template <class Op> [[gnu::cold, gnu::noinline]] static V constantWithLeaf(PlainOf<T> constant) {
+  template <class Op> [[gnu::cold, gnu::noinline]] static V withLeafAndConstant(PlainOf<T> constant) {
     V x;
     recordZeros<Op>(sizeof constant / sizeof(Word), x);
-    return applyConstant<Op>(x, constant);
+    return recordConstant<Op>(x, constant);
   }
 };
 
