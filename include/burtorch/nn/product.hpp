@@ -4,12 +4,13 @@
 // multiply a vector of columns. It reads the weights in either direction; nothing is transposed. The gradient of the
 // weights is a sum over columns; there one factor is transposed, a chunk at a time, and the sum stays in registers.
 // Tiles have 12 accumulators: enough to hide the latency of a multiply-add (4 to 5 cycles, two per cycle), and few enough
-// for 16 registers.
+// for 16 registers. Large products are copied into blocks first (blocked_product.hpp).
 #pragma once
 
 #include <type_traits>
 
 #include "../simd/transpose.hpp"
+#include "blocked_product.hpp"
 #include "compiled.hpp"
 
 #if defined(__clang__)
@@ -215,6 +216,18 @@ template <class T> struct OuterProduct {
 
 // Out of their classes, so that they can be left to burtorch::compiled.
 template <class T> void Product<T>::run() const {
+  if constexpr (laneCount < T >> 1) {
+    const BlockedProduct<T> large{{w, outputStride, inputStride},
+                                  {x.at, x.stride, 1},
+                                  y.at,
+                                  y.stride,
+                                  outputs,
+                                  columns,
+                                  inputs,
+                                  bias,
+                                  isAdded};
+    if (large.pays()) return large.run();
+  }
   if (inputs <= longestSum) return runStarting<StartOfSum::given>();
   Product part = *this;
   part.inputs = longestSum;
@@ -227,6 +240,11 @@ template <class T> void Product<T>::run() const {
   }
 }
 template <class T> void OuterProduct<T>::run() const {
+  if constexpr (laneCount < T >> 1) {
+    const BlockedProduct<T> large{
+        {a.at, a.stride, 1}, {b.at, 1, b.stride}, g.at, g.stride, rows, width, columns, nullptr, isAdded};
+    if (large.pays()) return large.run();
+  }
   for (std::size_t c = 0; c < columns; c += chunkColumns)
     for (std::size_t j = 0; j < width; j += chunkWidth)
       runChunk(c, columns - c < chunkColumns ? columns - c : chunkColumns, j,

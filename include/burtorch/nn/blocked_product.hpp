@@ -1,0 +1,222 @@
+// Products of large matrices. Both factors are copied, a block at a time, into the order in which a register tile reads them:
+// then every load is contiguous, whatever the strides, and neither a transposed factor nor rows that lie a power of two apart
+// cost more. A block of the left factor stays in the second-level cache, a strip of the right one in the first.
+//
+// A sum is taken in parts of `innerBlock` terms, in the order of the terms; parts are added to the result in their order. So
+// the bits depend on the shape alone, and errors grow with the length of a part and the number of parts. What fills up a tile
+// is never stored.
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "../simd/lanes.hpp"
+#include "compiled.hpp"
+
+namespace burtorch::inline BURTORCH_TARGET::nn {
+
+/// A matrix in memory: element (i, j) is at[i * row + j * column].
+template <class T> struct Strided {
+  T* at;
+  std::size_t row, column;
+};
+
+/// Memory for copies, of this thread, from its first large product on.
+template <class T> class PackingMemory {
+ public:
+  static T* of(std::size_t count) {
+    if (at_ == nullptr) {
+      static thread_local Guard guard;
+      at_ = static_cast<T*>(std::aligned_alloc(64, (count * sizeof(T) + 63) / 64 * 64));
+      if (at_ == nullptr) fail(ErrorCode::outOfMemory, "no memory for the product of two large matrices");
+    }
+    return at_;
+  }
+
+ private:
+  struct Guard {
+    ~Guard() {
+      std::free(at_);
+      at_ = nullptr;  // a product in the destructor of a static object gets memory again
+    }
+  };
+  static inline constinit thread_local T* at_ = nullptr;
+};
+
+/// C = start + A B, where `start` is the bias of a row, what C holds (isAdded), or 0.
+template <class T> struct BlockedProduct {
+  Strided<const T> a, b;  // rows x inner, inner x columns
+  T* c;                   // element (i, j) is c[i * stride + j]
+  std::size_t stride;
+  std::size_t rows, columns, inner;
+  const T* bias = nullptr;
+  bool isAdded = false;
+
+  /// Whether copying costs less than it saves, compared with kernels that read both factors where they lie. Those have
+  /// vectors of at most 32 bytes, and suffer where the terms of a sum lie far apart or the result leaves the cache.
+  bool pays() const {
+    if (columns < width || rows < 2 * height || inner < 48) return false;
+    if (lanes > laneCount<T>) return true;
+    constexpr std::size_t far = 2048 / sizeof(T), large = (std::size_t{1} << 20) / sizeof(T);
+    return b.row >= far || (inner >= 128 && a.column >= far / 4) || (inner > 64 && rows * columns > large);
+  }
+  void run() const;
+
+ private:
+  static constexpr std::size_t lanes = packWidth<T>, vectors = 2, width = vectors * lanes;
+#if defined(__AVX512F__) || defined(__aarch64__)
+  static constexpr std::size_t height = 12;  // 24 of 32 registers are sums
+#else
+  static constexpr std::size_t height = 6;  // 12 of 16
+#endif
+  static constexpr std::size_t step = height / 3;  // tiles of fewer rows have one or two steps
+  static constexpr std::size_t innerBlock = 256, rowBlock = 16 * height, columnBlock = 256;
+  using Vector = typename Pack<T, lanes>::Vector;
+
+  static constexpr std::size_t tileHeight(std::size_t left) {
+    return left >= height ? height : (left + step - 1) / step * step;
+  }
+  BURTORCH_INLINE static Vector loadVector(const T* from) {
+    Vector vector;
+    std::memcpy(&vector, from, sizeof vector);
+    return vector;
+  }
+
+  /// Rows of A, [tile][term][row of the tile].
+  void packLeft(std::size_t firstRow, std::size_t rowCount, std::size_t firstTerm, std::size_t terms,
+                T* to) const {
+    for (std::size_t i = 0; i < rowCount; i += height) {
+      const std::size_t left = rowCount - i, high = tileHeight(left), count = std::min(left, high);
+      const T* from = a.at + (firstRow + i) * a.row + firstTerm * a.column;
+      if (count == height)
+        packTile<height>(from, terms, to);
+      else
+        for (std::size_t r = 0; r < high; ++r)
+          for (std::size_t k = 0; k < terms; ++k)
+            to[k * high + r] = r < count ? from[r * a.row + k * a.column] : T{0};
+      to += high * terms;
+    }
+  }
+  template <std::size_t high> void packTile(const T* from, std::size_t terms, T* to) const {
+    if (a.row == 1)
+      for (std::size_t k = 0; k < terms; ++k)
+        std::memcpy(to + k * high, from + k * a.column, high * sizeof(T));
+    else
+      for (std::size_t k = 0; k < terms; ++k)
+        unroll<high>([&]<std::size_t r>()
+                         BURTORCH_INLINE_LAMBDA { to[k * high + r] = from[r * a.row + k * a.column]; });
+  }
+  /// Columns of B, [strip][term][column of the strip].
+  void packRight(std::size_t firstTerm, std::size_t terms, std::size_t firstColumn, std::size_t columnCount,
+                 T* to) const {
+    for (std::size_t j = 0; j < columnCount; j += width) {
+      const T* from = b.at + firstTerm * b.row + (firstColumn + j) * b.column;
+      const std::size_t count = std::min(width, columnCount - j);
+      if (b.column == 1 && count == width)
+        for (std::size_t k = 0; k < terms; ++k)
+          std::memcpy(to + k * width, from + k * b.row, width * sizeof(T));
+      else
+        packTurned(from, terms, count, to);
+      to += width * terms;
+    }
+  }
+  /// A strip whose columns do not lie side by side, or are fewer: a square of both at a time.
+  void packTurned(const T* from, std::size_t terms, std::size_t count, T* to) const {
+    constexpr std::size_t side = 16;
+    for (std::size_t k = 0; k < terms; k += side)
+      for (std::size_t j = 0; j < width; ++j)
+        for (std::size_t q = k; q < std::min(k + side, terms); ++q)
+          to[q * width + j] = j < count ? from[q * b.row + j * b.column] : T{0};
+  }
+
+  struct Tile {
+    const T *left, *right;
+    std::size_t terms;
+    T* to;
+    std::size_t rows, columns;  // of the result
+    const T* bias;              // of its first row
+    bool isAdded;
+  };
+  template <std::size_t high> [[gnu::noinline]] void runTile(const Tile& tile) const {
+    Vector sum[high][vectors];
+    unroll<high>([&]<std::size_t r>() BURTORCH_INLINE_LAMBDA {
+      unroll<vectors>([&]<std::size_t v>() BURTORCH_INLINE_LAMBDA { sum[r][v] = Vector{}; });
+    });
+    const T *left = tile.left, *right = tile.right;
+    for (std::size_t k = 0; k < tile.terms; ++k, left += high, right += width) {
+      Vector in[vectors];
+      unroll<vectors>([&]<std::size_t v>() BURTORCH_INLINE_LAMBDA { in[v] = loadVector(right + v * lanes); });
+      unroll<high>([&]<std::size_t r>() BURTORCH_INLINE_LAMBDA {
+        const T factor = left[r];
+        unroll<vectors>([&]<std::size_t v>()
+                            BURTORCH_INLINE_LAMBDA { sum[r][v] = sum[r][v] + factor * in[v]; });
+      });
+    }
+    if (tile.rows == high && tile.columns == width) {
+      unroll<high>([&]<std::size_t r>() BURTORCH_INLINE_LAMBDA {
+        unroll<vectors>([&]<std::size_t v>() BURTORCH_INLINE_LAMBDA {
+          T* to = tile.to + r * stride + v * lanes;
+          if (tile.isAdded)
+            sum[r][v] = loadVector(to) + sum[r][v];
+          else if (tile.bias != nullptr)
+            sum[r][v] = tile.bias[r] + sum[r][v];
+          std::memcpy(to, &sum[r][v], sizeof(Vector));
+        });
+      });
+    } else {
+      T sums[high * width];
+      std::memcpy(sums, sum, sizeof sums);
+      for (std::size_t r = 0; r < tile.rows; ++r)
+        for (std::size_t j = 0; j < tile.columns; ++j) {
+          T& to = tile.to[r * stride + j];
+          to = (tile.isAdded ? to : tile.bias != nullptr ? tile.bias[r] : T{0}) + sums[r * width + j];
+        }
+    }
+  }
+};
+
+// Out of the class, so that it can be left to burtorch::compiled.
+template <class T> void BlockedProduct<T>::run() const {
+  T* const lefts = PackingMemory<T>::of(innerBlock * (rowBlock + columnBlock));
+  T* const rights = lefts + innerBlock * rowBlock;
+  for (std::size_t j = 0; j < columns; j += columnBlock)
+    for (std::size_t k = 0; k < inner; k += innerBlock) {
+      const std::size_t columnCount = std::min(columnBlock, columns - j),
+                        terms = std::min(innerBlock, inner - k);
+      packRight(k, terms, j, columnCount, rights);
+      for (std::size_t i = 0; i < rows; i += rowBlock) {
+        const std::size_t rowCount = std::min(rowBlock, rows - i);
+        packLeft(i, rowCount, k, terms, lefts);
+        for (std::size_t q = 0; q < columnCount; q += width) {
+          const T* left = lefts;
+          for (std::size_t p = 0; p < rowCount; p += height) {
+            const std::size_t high = tileHeight(rowCount - p);
+            const Tile tile{left,
+                            rights + q * terms,
+                            terms,
+                            c + (i + p) * stride + j + q,
+                            std::min(height, rowCount - p),
+                            std::min(width, columnCount - q),
+                            bias != nullptr ? bias + i + p : nullptr,
+                            isAdded || k > 0};
+            if (high == height)
+              runTile<height>(tile);
+            else if (high == 2 * step)
+              runTile<2 * step>(tile);
+            else
+              runTile<step>(tile);
+            left += high * terms;
+          }
+        }
+      }
+    }
+}
+
+#ifdef BURTORCH_ONCE
+BURTORCH_ONCE void BlockedProduct<float>::run() const;
+BURTORCH_ONCE void BlockedProduct<double>::run() const;
+#endif
+
+}  // namespace burtorch::inline BURTORCH_TARGET::nn
