@@ -1,4 +1,4 @@
-// The text of a file's header, read from left to right: what readers of its languages (json.hpp, npy_header.hpp) share.
+// The text of a file or its header, read from left to right: what readers of its languages (json.hpp, npy_header.hpp) share.
 // Errors name the file, the byte at which reading stopped, and what was expected there.
 #pragma once
 
@@ -15,8 +15,9 @@ namespace burtorch::inline BURTORCH_TARGET {
 
 class HeaderText {
  public:
-  /// `source` names the file in errors. Both texts must outlive the reader.
-  HeaderText(std::string_view text, std::string_view source) : text_(text), source_(source) {}
+  /// `source` names the file in errors, `part` says which part of it the text is. All must outlive the reader.
+  HeaderText(std::string_view text, std::string_view source, const char* part = "its header")
+      : text_(text), source_(source), part_(part) {}
 
  protected:
   void skipSpace() {
@@ -55,11 +56,12 @@ class HeaderText {
       const bool isPrintable = byte >= 0x20 && byte < 0x7F;
       std::snprintf(found, sizeof found, isPrintable ? "'%c'" : "byte 0x%02X", byte);
     }
-    fail("cannot read '%s': at byte %zu of its header expected %s, found %s; was the file damaged?",
-         printable(source_).c_str(), at_, expected, found);
+    fail("cannot read '%s': at byte %zu of %s expected %s, found %s; was the file damaged?",
+         printable(source_).c_str(), at_, part_, expected, found);
   }
 
   std::string_view text_, source_;
+  const char* part_;
   std::size_t at_ = 0;
 };
 

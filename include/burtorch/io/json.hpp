@@ -85,15 +85,15 @@ class JsonReader : public HeaderText {
     return value;
   }
   /// Nothing but white space may follow.
-  void end() {
+  void end(const char* expected = "the end of the header") {
     skipSpace();
-    if (at_ < text_.size()) refuse("the end of the header");
+    if (at_ < text_.size()) refuse(expected);
   }
 
   /// Reports that the last key has no business there.
   [[noreturn]] void refuseKey(const std::string& key, const char* why) const {
-    fail("cannot read '%s': %s '%s' at byte %zu of its header; was the file damaged?",
-         printable(source_).c_str(), why, printable(key, 40).c_str(), keyAt_);
+    fail("cannot read '%s': %s '%s' at byte %zu of %s; was the file damaged?", printable(source_).c_str(),
+         why, printable(key, 40).c_str(), keyAt_, part_);
   }
 
  private:
