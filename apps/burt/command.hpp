@@ -36,5 +36,6 @@ int exportModel(std::span<const std::string> arguments);
 int graph(std::span<const std::string> arguments);
 int inspect(std::span<const std::string> arguments);
 int plot(std::span<const std::string> arguments);
+int tokenize(std::span<const std::string> arguments);
 
 }  // namespace burt

@@ -30,6 +30,7 @@ constexpr Command commands[] = {
      burt::inspect},
     {"plot", "  plot         draw the attention or the embedding of a trained model as heat maps\n",
      burt::plot},
+    {"tokenize", "  tokenize     show a text as GPT-2's tokens, or tokens as text\n", burt::tokenize},
     {"graph", "  graph        draw a graph or a model, with values and gradients\n", burt::graph},
 };
 

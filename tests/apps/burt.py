@@ -705,6 +705,90 @@ class Plots(Burt):
         self.refused("plot", "embedding", "--model", self.write("text", b"no model"))
 
 
+def byte_alphabet():
+    """GPT-2's character for each byte."""
+    visible = {*range(33, 127), *range(161, 173), *range(174, 256)}
+    others = iter(range(256, 512))
+    return [chr(byte if byte in visible else next(others)) for byte in range(256)]
+
+
+class Tokenizing(Burt):
+    MERGES = ["t h", "th e", "\u0120 the", "l l", "\u00e2 \u0124"]
+
+    def setUp(self):
+        super().setUp()
+        tokens = ["<|endoftext|>", *byte_alphabet(), *(merge.replace(" ", "") for merge in self.MERGES)]
+        (self.path / "small").mkdir()
+        self.write("small/vocab.json", json.dumps({token: i for i, token in enumerate(tokens)}).encode())
+        self.write("small/merges.txt", "\n".join(["#version: 0.2", *self.MERGES, ""]).encode())
+
+    def tokenize(self, *arguments, given=None, code=0):
+        done = subprocess.run([BURT, "tokenize", *arguments], cwd=self.path, capture_output=True, input=given, timeout=60)
+        self.assertEqual(done.returncode, code, (arguments, done))
+        return done.stdout
+
+    def test_prints_the_tokens_of_a_text(self):
+        for given in (["--bpe", "small"], ["--vocab", "small/vocab.json", "--merges", "small/merges.txt"]):
+            self.assertEqual(self.tokenize(*given, "--text", "the the"), b"258 259\n")
+        self.assertEqual(self.tokenize("--bpe", "small", given=b"the\n"), b"258 11\n")
+        self.write("text", b"the the")
+        self.assertEqual(self.tokenize("--bpe", "small", "--data", "text"), b"258 259\n")
+        self.assertEqual(self.tokenize("--bpe", "small", "--data", "text", "--count"),
+                         b"2 tokens of a vocabulary of 262; 7 bytes, 3.50 per token\n")
+        self.assertEqual(self.tokenize("--bpe", "small", "--count", given=b""), b"0 tokens of a vocabulary of 262; 0 bytes\n")
+        self.assertEqual(self.tokenize("--bpe", "small", given=b""), b"\n")
+
+    def test_the_other_names_of_the_files(self):
+        (self.path / "small/vocab.json").rename(self.path / "small/encoder.json")
+        (self.path / "small/merges.txt").rename(self.path / "small/vocab.bpe")
+        self.assertEqual(self.tokenize("--bpe", "small", "--text", "the the"), b"258 259\n")
+
+    def test_any_bytes_come_back(self):
+        chance = random.Random(5)
+        for given in (bytes(range(256)), chance.randbytes(200_000), b"", b"\0", "the \u20ac \u4e2d".encode() * 30_000):
+            tokens = self.tokenize("--bpe", "small", given=given)
+            self.assertEqual(self.tokenize("--bpe", "small", "--decode", given=tokens), given)
+
+    def test_special_tokens_are_decoded_but_never_read(self):
+        self.assertEqual(self.tokenize("--bpe", "small", "--decode", "--text", "0, 258"), b"<|endoftext|>the")
+        self.assertNotIn(b"0", self.tokenize("--bpe", "small", "--text", "<|endoftext|>").split())
+
+    def test_decoded_bytes_follow_the_tokens_at_once(self):
+        run = subprocess.Popen([BURT, "tokenize", "--bpe", "small", "--decode"], cwd=self.path, stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE)
+        run.stdin.write(b"258 2")
+        run.stdin.flush()
+        self.assertEqual(os.read(run.stdout.fileno(), 100), b"the")
+        run.stdin.write(b"59 261 173 ")  # two and one of the three bytes of a character
+        run.stdin.flush()
+        self.assertEqual(os.read(run.stdout.fileno(), 100), " the\u20ac".encode())
+        self.assertEqual(run.communicate(b"12")[0], b"\x0b")
+
+    def test_a_terminal_gets_nothing_that_it_obeys(self):
+        ours, theirs = pty.openpty()
+        tokens = self.tokenize("--bpe", "small", "--text", "the\x1b[2J\u202e \u20ac")
+        subprocess.run([BURT, "tokenize", "--bpe", "small", "--decode"], cwd=self.path, input=tokens, stdout=theirs, check=True)
+        os.close(theirs)
+        self.assertEqual(os.read(ours, 1000).decode(), "the\u00b7[2J\u00b7 \u20ac")
+        os.close(ours)
+
+    def test_what_is_refused(self):
+        for arguments in ([], ["--bpe", "small", "--vocab", "small/vocab.json"], ["--vocab", "small/vocab.json"],
+                          ["--merges", "small/merges.txt"]):
+            self.assertIn("needs --bpe DIR, or --vocab FILE and --merges FILE", self.refused("tokenize", *arguments))
+        self.assertIn("vocab.json and merges.txt", self.refused("tokenize", "--bpe", "missing"))
+        self.assertIn("exclude", self.refused("tokenize", "--bpe", "small", "--text", "a", "--data", "a"))
+        self.assertIn("exclude", self.refused("tokenize", "--bpe", "small", "--count", "--decode"))
+        self.assertIn("no such file", self.refused("tokenize", "--bpe", "small", "--data", "missing"))
+        for ids, said in (("1 x", "'x' at byte 2"), ("262", "token 262 is outside the vocabulary of 262"), ("-1", "'-'"),
+                          ("99999999999", "expected token ids"), ("1.5", "'.'")):
+            self.assertIn(said, self.refused("tokenize", "--bpe", "small", "--decode", "--text", ids))
+        self.write("small/merges.txt", b"q x\n")
+        self.assertIn("'small/merges.txt': in line 1", self.refused("tokenize", "--bpe", "small", "--text", "a"))
+        self.write("small/vocab.json", b'{"a": 0')
+        self.assertIn("'small/vocab.json': at byte 7 of the file", self.refused("tokenize", "--bpe", "small", "--text", "a"))
+
+
 class BadInput(Burt):
     def test_commands_and_flags(self):
         for arguments in ([], ["fly"], ["train"], ["train", "cnn"], ["train", "gpt", "--colour", "red"],
@@ -919,7 +1003,7 @@ class Looks(Burt):
     def test_help_of_every_command(self):
         for arguments in (["--help"], ["train", "--help"], ["train", "gpt", "--help"], ["train", "mlp", "--help"],
                           ["sample", "--help"], ["export", "--help"], ["graph", "--help"], ["graph", "gpt", "--help"], ["inspect", "--help"],
-                          ["plot", "--help"], ["plot", "attention", "--help"], ["--version"]):
+                          ["plot", "--help"], ["plot", "attention", "--help"], ["tokenize", "--help"], ["--version"]):
             done = self.burt(*arguments)
             self.assertTrue(done.stdout)
             self.assertLess(max(map(len, done.stdout.splitlines())), 121)
