@@ -20,7 +20,8 @@ import tempfile
 INTERNAL = {
     "core/analysis.hpp", "core/handle.hpp", "core/list_mode.hpp", "core/mark.hpp", "core/op_dispatch.hpp",
     "core/reserve.hpp", "core/selection.hpp", "core/storage.hpp", "core/sweep.hpp", "core/tape_names.hpp",
-    "core/tape_slot.hpp", "core/value_lists.hpp", "data/utf8.hpp", "functional/inputs.hpp", "graph/arguments.hpp", "graph/unrolled.hpp",
+    "core/tape_slot.hpp", "core/value_lists.hpp", "data/bpe_merges.hpp", "data/byte_alphabet.hpp", "data/pre_tokens.hpp",
+    "data/unicode_classes.hpp", "data/unicode_ranges.hpp", "data/utf8.hpp", "functional/inputs.hpp", "graph/arguments.hpp", "graph/unrolled.hpp",
     "graph/memory.hpp", "graph/plan.hpp", "graph/program.hpp", "graph/rules.hpp", "graph/run.hpp", "graph/argument_tree.hpp",
     "graph/replay_code.hpp", "graph/trace.hpp", "io/convert.hpp", "io/crc32c.hpp", "io/half.hpp", "io/header_text.hpp",
     "io/json.hpp", "io/npy_header.hpp", "io/readable_file.hpp", "io/safetensors_header.hpp", "io/printable.hpp",
@@ -29,7 +30,7 @@ INTERNAL = {
     "viz/dot_text.hpp", "viz/plain_number.hpp", "viz/python_script.hpp",
 }
 # Names of those headers that users do write.
-PUBLIC = {"Binding", "Block", "DotDirection", "DotOptions", "Instruction", "NodeIndex", "TapeCapacity", "TensorInfo"}
+PUBLIC = {"Binding", "Block", "BytePairMerge", "DotDirection", "DotOptions", "Instruction", "NodeIndex", "TapeCapacity", "TensorInfo"}
 # Lines for names that have no /// comment. The list only shrinks: a new name gets its comment in the header.
 LINES = {
     "activationFromName": "The activation with that name",

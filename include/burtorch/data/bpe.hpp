@@ -41,6 +41,7 @@ struct BytePairVocabulary {
   std::vector<TokenId> special;
 };
 
+/// GPT-2's tokenizer, for any bytes.
 class BytePairTokenizer {
  public:
   /// A vocabulary that does not hold together is an error.

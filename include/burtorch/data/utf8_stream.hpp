@@ -12,7 +12,7 @@
 
 namespace burtorch::inline BURTORCH_TARGET {
 
-/// Holds back up to 3 bytes. All that it returns, one after the other, is all that it was given.
+/// Whole characters out of bytes that come in pieces. It holds back up to 3 bytes; all that it returns, one after the other, is all that it was given.
 class Utf8Stream {
  public:
   /// Takes the next bytes; returns those that can be shown now. Bytes that cannot become a character are not held back.
