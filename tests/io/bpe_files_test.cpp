@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -125,6 +126,13 @@ TEST(BpeFiles, OnlyRegularFilesAreRead) {
       [&](const std::string& path) { return sentenceOf([&] { loadBytePairs(path, merges); }); });
   expectOnlyRegularFilesAreRead(
       [&](const std::string& path) { return sentenceOf([&] { loadBytePairs(vocabulary, path); }); });
+}
+TEST(BpeFiles, HugeFilesAreNotRead) {
+  const Scratch scratch;
+  const std::string vocabulary = scratch.put("v", vocabularyText()), merges = scratch.put("m", mergesText());
+  std::filesystem::resize_file(merges, std::uintmax_t{1} << 40);
+  EXPECT_TRUE(
+      contains(sentenceOf([&] { loadBytePairs(vocabulary, merges); }), "at most 67108864 are allowed"));
 }
 TEST(BpeFiles, ErrorsNameTheFile) {
   const Scratch scratch;

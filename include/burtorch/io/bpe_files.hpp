@@ -179,9 +179,9 @@ inline BytePairTokenizer readBytePairs(std::string_view vocabulary, std::string_
                                        const BytePairNames& names = {}) {
   return BytePairTokenizer(bpe::Reader(names).read(vocabulary, merges));
 }
-/// A tokenizer from its two files, of up to 256 MB each.
+/// A tokenizer from its two files, of up to 64 MB each: GPT-2's have 1 MB, and memory takes many times a file's size.
 inline BytePairTokenizer loadBytePairs(const std::string& vocabularyPath, const std::string& mergesPath) {
-  const MapOptions options{.maxBytes = std::size_t{256} << 20};
+  const MapOptions options{.maxBytes = std::size_t{64} << 20};
   const MappedFile vocabulary(vocabularyPath, options), merges(mergesPath, options);
   return readBytePairs(vocabulary.text(), merges.text(), {vocabularyPath, mergesPath});
 }
