@@ -167,7 +167,7 @@ class BytePairTokenizer {
     }
     starts_.push_back(static_cast<std::uint32_t>(bytes_.size()));
   }
-  /// Notes the tokens that merging makes of their own bytes: of odd merges it need not.
+  /// Notes the tokens that merging makes of their own bytes: not special ones, and with odd merges not all others.
   void findWholeWords() {
     std::size_t slots = 512;
     while (slots < 2 * size()) slots *= 2;
@@ -175,7 +175,6 @@ class BytePairTokenizer {
     Scratch scratch;
     for (TokenId token = 0; token < size(); ++token) {
       const std::string_view bytes = bytesOf(token);
-      if (isSpecial_[token]) continue;
       const std::span<const TokenId> made = merged(bytes, scratch);
       if (made.size() != 1 || made[0] != token) continue;
       whole_[wholePlaceOf(bytes)] = {checkOf(hashOf(bytes)), token};
