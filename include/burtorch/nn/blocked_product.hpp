@@ -59,8 +59,9 @@ template <class T> struct BlockedProduct {
   bool pays() const {
     if (columns < width || rows < 2 * height || inner < 48) return false;
     if (lanes > laneCount<T>) return true;
-    constexpr std::size_t far = 2048 / sizeof(T), large = (std::size_t{1} << 20) / sizeof(T);
-    return b.row >= far || (inner >= 128 && a.column >= far / 4) || (inner > 64 && rows * columns > large);
+    constexpr std::size_t page = 4096 / sizeof(T), large = (std::size_t{16} << 20) / sizeof(T);
+    return b.row >= page || a.column >= page / 2 ||
+           (a.column >= page / 8 && inner >= 128 && columns >= 128) || (inner > 64 && rows * columns > large);
   }
   void run() const;
 
