@@ -10,15 +10,15 @@
 
 namespace limits {
 
-/// Floating-point operations per nanosecond (GFLOP/s), FP32.
-inline double fmaPeak() {
 #if defined(__AVX2__) && defined(__FMA__)
+/// With registers of one width. `V` is a vector of floats.
+template <class V> double fmaPeakOf() {
   // Latency 4 or 5, two per cycle: ten chains would do, twelve are on the safe side.
   constexpr int chains = 12, rounds = 200000;
-  V8 sum[chains];
-  for (int i = 0; i < chains; ++i) sum[i] = splat(static_cast<float>(i) + 1.f);
-  V8 factor = splat(.999f), term = splat(1e-3f);
-  asm volatile("" : "+x"(factor), "+x"(term));
+  V sum[chains];
+  for (int i = 0; i < chains; ++i) sum[i] = V{} + (static_cast<float>(i) + 1.f);
+  V factor = V{} + .999f, term = V{} + 1e-3f;
+  asm volatile("" : "+v"(factor), "+v"(term));
   const auto start = std::chrono::steady_clock::now();
   // One block of assembly: a compiler that does not unroll a loop over the sums would keep them in memory.
   for (int i = 0; i < rounds; ++i)
@@ -35,12 +35,22 @@ inline double fmaPeak() {
         "vfmadd213ps %[term],%[factor],%9\n"
         "vfmadd213ps %[term],%[factor],%10\n"
         "vfmadd213ps %[term],%[factor],%11\n"
-        : "+x"(sum[0]), "+x"(sum[1]), "+x"(sum[2]), "+x"(sum[3]), "+x"(sum[4]), "+x"(sum[5]), "+x"(sum[6]),
-          "+x"(sum[7]), "+x"(sum[8]), "+x"(sum[9]), "+x"(sum[10]), "+x"(sum[11])
-        : [factor] "x"(factor), [term] "x"(term));
+        : "+v"(sum[0]), "+v"(sum[1]), "+v"(sum[2]), "+v"(sum[3]), "+v"(sum[4]), "+v"(sum[5]), "+v"(sum[6]),
+          "+v"(sum[7]), "+v"(sum[8]), "+v"(sum[9]), "+v"(sum[10]), "+v"(sum[11])
+        : [factor] "v"(factor), [term] "v"(term));
   const double ns =
       std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
-  return 16.0 * chains * rounds / ns;
+  return 2.0 * (sizeof(V) / sizeof(float)) * chains * rounds / ns;
+}
+#endif
+
+/// Floating-point operations per nanosecond (GFLOP/s), FP32, with the widest registers that the target has.
+inline double fmaPeak() {
+#if defined(__AVX512F__)
+  typedef float V16 __attribute__((vector_size(64)));
+  return fmaPeakOf<V16>();
+#elif defined(__AVX2__) && defined(__FMA__)
+  return fmaPeakOf<V8>();
 #else
   return 0;
 #endif
