@@ -1,6 +1,6 @@
-// Products of large matrices. Both factors are copied, a block at a time, into the order in which a register tile reads them:
-// then every load is contiguous, whatever the strides, and neither a transposed factor nor rows that lie a power of two apart
-// cost more. A block of the left factor stays in the second-level cache, a strip of the right one in the first.
+// Products of large matrices. The right factor is copied, a block at a time, into the order in which a register tile reads it;
+// the left one only where its strides make caches lose it. Then neither a transposed factor nor rows that lie a power of two
+// apart cost more. A strip of the right factor stays in the first-level cache.
 //
 // A sum is taken in parts of `innerBlock` terms, in the order of the terms; parts are added to the result in their order. So
 // the bits depend on the shape alone, and errors grow with the length of a part and the number of parts. What fills up a tile
@@ -12,7 +12,7 @@
 #include <cstring>
 #include <new>
 
-#include "../simd/lanes.hpp"
+#include "../simd/transpose.hpp"
 #include "compiled.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET::nn {
@@ -57,7 +57,7 @@ template <class T> struct BlockedProduct {
   /// Whether copying costs less than it saves, compared with kernels that read both factors where they lie. Those have
   /// vectors of at most 32 bytes, and suffer where the terms of a sum lie far apart or the result leaves the cache.
   bool pays() const {
-    if (columns < width || rows < 2 * height || inner < 48) return false;
+    if (columns < width || rows < 2 * height || inner < 16) return false;
     if (lanes > laneCount<T>) return true;
     constexpr std::size_t page = 4096 / sizeof(T), large = (std::size_t{16} << 20) / sizeof(T);
     return b.row >= page || a.column >= page / 2 ||
@@ -76,6 +76,12 @@ template <class T> struct BlockedProduct {
   static constexpr std::size_t innerBlock = 256, rowBlock = 16 * height, columnBlock = 256;
   using Vector = typename Pack<T, lanes>::Vector;
 
+  /// Whether tiles read the left factor where it lies. Lines at distances of 1 KB share few sets of a cache; with many
+  /// columns a copy is cheap.
+  bool readsLeft() const {
+    const std::size_t distance = (a.column == 1 ? a.row : a.column) * sizeof(T);
+    return distance % 1024 != 0 || (a.column == 1 && columns < 128);
+  }
   static constexpr std::size_t tileHeight(std::size_t left) {
     return left >= height ? height : (left + step - 1) / step * step;
   }
@@ -123,17 +129,19 @@ template <class T> struct BlockedProduct {
       to += width * terms;
     }
   }
-  /// A strip whose columns do not lie side by side, or are fewer: a square of both at a time.
+  /// A strip whose columns do not lie side by side, or are fewer.
   void packTurned(const T* from, std::size_t terms, std::size_t count, T* to) const {
-    constexpr std::size_t side = 16;
-    for (std::size_t k = 0; k < terms; k += side)
-      for (std::size_t j = 0; j < width; ++j)
-        for (std::size_t q = k; q < std::min(k + side, terms); ++q)
-          to[q * width + j] = j < count ? from[q * b.row + j * b.column] : T{0};
+    if (count < width) std::fill(to, to + width * terms, T{0});
+    if (b.row == 1)
+      transpose(from, count, terms, b.column, to, width);
+    else
+      for (std::size_t k = 0; k < terms; ++k)
+        for (std::size_t j = 0; j < count; ++j) to[k * width + j] = from[k * b.row + j * b.column];
   }
 
   struct Tile {
     const T *left, *right;
+    std::size_t leftRow, leftTerm;
     std::size_t terms;
     T* to;
     std::size_t rows, columns;  // of the result
@@ -146,11 +154,12 @@ template <class T> struct BlockedProduct {
       unroll<vectors>([&]<std::size_t v>() BURTORCH_INLINE_LAMBDA { sum[r][v] = Vector{}; });
     });
     const T *left = tile.left, *right = tile.right;
-    for (std::size_t k = 0; k < tile.terms; ++k, left += high, right += width) {
+    const std::size_t row = tile.leftRow, term = tile.leftTerm;
+    for (std::size_t k = 0; k < tile.terms; ++k, left += term, right += width) {
       Vector in[vectors];
       unroll<vectors>([&]<std::size_t v>() BURTORCH_INLINE_LAMBDA { in[v] = loadVector(right + v * lanes); });
       unroll<high>([&]<std::size_t r>() BURTORCH_INLINE_LAMBDA {
-        const T factor = left[r];
+        const T factor = left[r * row];
         unroll<vectors>([&]<std::size_t v>()
                             BURTORCH_INLINE_LAMBDA { sum[r][v] = sum[r][v] + factor * in[v]; });
       });
@@ -189,13 +198,17 @@ template <class T> void BlockedProduct<T>::run() const {
       packRight(k, terms, j, columnCount, rights);
       for (std::size_t i = 0; i < rows; i += rowBlock) {
         const std::size_t rowCount = std::min(rowBlock, rows - i);
-        packLeft(i, rowCount, k, terms, lefts);
+        const std::size_t whole = readsLeft() ? rowCount / height * height : 0;  // tiles
+        packLeft(i + whole, rowCount - whole, k, terms, lefts);
         for (std::size_t q = 0; q < columnCount; q += width) {
           const T* left = lefts;
           for (std::size_t p = 0; p < rowCount; p += height) {
             const std::size_t high = tileHeight(rowCount - p);
-            const Tile tile{left,
+            const bool isRead = p < whole;
+            const Tile tile{isRead ? a.at + (i + p) * a.row + k * a.column : left,
                             rights + q * terms,
+                            isRead ? a.row : 1,
+                            isRead ? a.column : high,
                             terms,
                             c + (i + p) * stride + j + q,
                             std::min(height, rowCount - p),
@@ -208,7 +221,7 @@ template <class T> void BlockedProduct<T>::run() const {
               runTile<2 * step>(tile);
             else
               runTile<step>(tile);
-            left += high * terms;
+            if (!isRead) left += high * terms;
           }
         }
       }
