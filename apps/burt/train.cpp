@@ -173,6 +173,7 @@ template <class Job> class Session {
     try {
       step = training_.rehearse();
     } catch (const Error& error) {
+      if (error.code() != ErrorCode::outOfRoom && error.code() != ErrorCode::outOfMemory) throw;
       std::string why = error.what();
       why = why.substr(0, why.find(": rewind"));  // advice for programs
       throw BadInput("the first step failed: " + why +

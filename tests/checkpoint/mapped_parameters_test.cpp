@@ -47,5 +47,18 @@ TEST(MappedParameters, RefuseAFileOfAnotherSize) {
   EXPECT_NE(sentenceOf([&] { MappedParameters<float>(layout, scratch.path("none")); }), "");
 }
 
+TEST(MappedParameters, ErrorsHaveTheCodeOfWhatIsWrong) {
+  const Scratch scratch;
+  ParameterLayout layout;
+  layout.add("w", ParameterRole::weight, 2, 3);
+  const auto code = [&](const std::string& path) {
+    return codeOf([&] { MappedParameters<float>(layout, path); });
+  };
+  EXPECT_EQ(code(scratch.path("missing")), ErrorCode::fileAccess);
+  EXPECT_EQ(code(scratch.put("f", std::string(23, 'x'))), ErrorCode::badFile) << "cut";
+  EXPECT_EQ(codeOf([&] { saveMapped(scratch.path("no/folder"), ParameterStore<float>(layout)); }),
+            ErrorCode::fileAccess);
+}
+
 }  // namespace
 }  // namespace burtorch

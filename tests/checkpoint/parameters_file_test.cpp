@@ -145,6 +145,24 @@ TEST(ParametersFiles, EveryPrefixAndFlippedBitLoadsOrChangesNothing) {
     ASSERT_TRUE(i >= whole.size() || !sentence.empty()) << "prefix of " << i;
   }
 }
+TEST(ParametersFiles, ErrorsHaveTheCodeOfWhatIsWrong) {
+  const Scratch scratch;
+  Small<float> model(1);
+  const auto code = [&](const std::string& path) {
+    return codeOf([&] { loadParameters(SafetensorsFile(path), model.parameters); });
+  };
+  const auto file = [&](const std::string& header, std::size_t bytes) {
+    return scratch.put("f", fileOf("{" + header + "}", std::string(bytes, 'x')));
+  };
+  const std::string bias = "," + tensorText("b", "[2]", 24, 32);
+  EXPECT_EQ(code(scratch.path("missing")), ErrorCode::fileAccess);
+  EXPECT_EQ(codeOf([&] { saveParameters(scratch.path("no/folder"), model.parameters); }),
+            ErrorCode::fileAccess);
+  EXPECT_EQ(code(scratch.put("f", "no tensors")), ErrorCode::badFile);
+  EXPECT_EQ(code(file(tensorText("w", "[2,3]", 0, 24) + bias, 31)), ErrorCode::badFile);
+  EXPECT_EQ(code(file(tensorText("w", "[3,2]", 0, 24) + bias, 32)), ErrorCode::invalidArgument);
+  EXPECT_EQ(code(file(tensorText("v", "[2,3]", 0, 24) + bias, 32)), ErrorCode::invalidArgument);
+}
 
 }  // namespace
 }  // namespace burtorch

@@ -307,6 +307,22 @@ TEST(TrainingFileErrors, TextsAndTensorsOfTheCallerDoNotReplaceOurs) {
       "two tensors have the name 'optimizer.memory'"));
   EXPECT_EQ(contentOf(scratch.path("f")), before);
 }
+TEST(TrainingFilesThatDoNotFit, HaveTheCodeOfWhatIsWrong) {
+  const Scratch scratch;
+  Session<float> session("adam", 1);
+  const auto code = [&](const std::string& path) { return codeOf([&] { session.load(path); }); };
+  EXPECT_EQ(code(scratch.path("missing")), ErrorCode::fileAccess);
+  EXPECT_EQ(codeOf([&] { session.save(scratch.path("no/folder")); }), ErrorCode::fileAccess);
+  EXPECT_EQ(code(fileWith(scratch, session.optimizer.state(), {})), ErrorCode::badFile) << "no training";
+  EXPECT_EQ(
+      code(fileWith(scratch, session.optimizer.state(),
+                    {{"training.optimizer", "adam"}, {"training.step", "x"}, {"training.random", "1"}})),
+      ErrorCode::badFile);
+  Session<float>("sgd", 1).save(scratch.path("f"));
+  EXPECT_EQ(code(scratch.path("f")), ErrorCode::invalidArgument) << "another optimiser";
+  Session<float>("adam", 1, 100, 5).save(scratch.path("f"));
+  EXPECT_EQ(code(scratch.path("f")), ErrorCode::invalidArgument) << "another shape";
+}
 
 }  // namespace
 }  // namespace burtorch

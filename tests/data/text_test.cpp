@@ -125,6 +125,7 @@ TEST(TextWindows, AWindowBeyondTheLastIsAnError) {
   EXPECT_EQ(windows.size(), 18u);
   EXPECT_EQ(sentenceOf([&] { windows[17]; }), "");
   EXPECT_EQ(sentenceOf([&] { windows[18]; }), "window 18 was asked for, but there are only 18");
+  EXPECT_EQ(codeOf([&] { windows[18]; }), ErrorCode::outOfRange);
   EXPECT_NE(sentenceOf([&] { windows[SIZE_MAX]; }), "");
 }
 

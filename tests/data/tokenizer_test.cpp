@@ -186,6 +186,7 @@ TEST(Tokenizer, ATokenOutsideTheVocabularyIsAnError) {
   const std::string sentence = sentenceOf([&] { tokenizer.decode(std::vector<TokenId>{0, 3}); });
   EXPECT_TRUE(contains(sentence, "token 3 is outside the vocabulary of 3")) << sentence;
   EXPECT_NE(sentenceOf([&] { tokenizer.decode(TokenId{UINT32_MAX}); }), "");
+  EXPECT_EQ(codeOf([&] { tokenizer.decode(TokenId{UINT32_MAX}); }), ErrorCode::outOfRange);
 }
 
 // ---- Texts that are not UTF-8 ----
@@ -279,6 +280,7 @@ TEST(Tokenizer, WhatIsNotASavedVocabularyIsAnError) {
        })
     EXPECT_TRUE(contains(sentenceOf([&] { Tokenizer::fromString(saved); }), "expected a saved vocabulary"))
         << saved;
+  EXPECT_EQ(codeOf([] { Tokenizer::fromString("bytes61-62"); }), ErrorCode::badFile);
 }
 
 // Damage at any place is noticed or gives another well-formed vocabulary; nothing crashes.

@@ -52,6 +52,7 @@ TEST(Tokens, AViewThatWouldReachBeyondTheEndIsAnError) {
   const std::vector<TokenId> tokens{1, 2, 3};
   EXPECT_NE(sentenceOf([&] { TokenView(tokens).subview(1, 3); }), "");
   EXPECT_NE(sentenceOf([&] { TokenView(tokens).subview(4, 0); }), "");
+  EXPECT_EQ(codeOf([&] { TokenView(tokens).subview(4, 0); }), ErrorCode::outOfRange);
   EXPECT_NE(sentenceOf([&] { TokenView(tokens).subview(1, SIZE_MAX); }), "");
   EXPECT_EQ(sentenceOf([&] { TokenView(tokens).subview(1, 2); }), "");
 }

@@ -91,6 +91,7 @@ TEST(WordSamples, ASampleOrContextThatCannotBeIsAnError) {
   const WordSamples samples = list.samples(Part::train, 3);
   EXPECT_EQ(samples.size(), 3u);
   EXPECT_NE(sentenceOf([&] { samples[3]; }), "");
+  EXPECT_EQ(codeOf([&] { samples[3]; }), ErrorCode::outOfRange);
   std::vector<TokenId> two(2);
   EXPECT_NE(sentenceOf([&] { samples[0].copyContextTo(two); }), "");
 }

@@ -118,6 +118,7 @@ TEST_F(ShowPlotTest, AMissingInterpreterIsOneSentence) {
   const std::string sentence = sentenceOf([] { showPlot("pass", {.interpreter = "no-such-python"}); });
   EXPECT_TRUE(contains(sentence, "no-such-python")) << sentence;
   EXPECT_TRUE(contains(sentence, "install Python 3")) << sentence;
+  EXPECT_EQ(codeOf([] { showPlot("pass", {.interpreter = "no-such-python"}); }), ErrorCode::unsupported);
 }
 TEST_F(ShowPlotTest, AMissingMatplotlibIsOneSentenceOfTheCall) {
   // -I -S: without our module and without installed packages.
@@ -142,6 +143,7 @@ TEST_F(ShowPlotTest, AnInterpreterThatFailsIsQuotedOrSaidToBeSilent) {
 TEST_F(ShowPlotTest, AFolderThatCannotBeMadeIsOneSentence) {
   const Environment nowhere("TMPDIR", scratch_.path("nowhere"));
   EXPECT_TRUE(contains(sentenceOf([] { showPlot("pass"); }), "TMPDIR"));
+  EXPECT_EQ(codeOf([] { showPlot("pass"); }), ErrorCode::fileAccess);
 }
 
 TEST_F(ShowPlotTest, WaitTellsWhatWentWrong) {

@@ -240,5 +240,16 @@ TEST(AtomicFile, TwoWritersDoNotDisturbEachOther) {
   EXPECT_EQ(scratch.entries(), Names{"f"});
 }
 
+TEST(AtomicFileErrors, HaveTheCodeOfWhatIsWrong) {
+  const Scratch scratch;
+  const auto code = [&](const std::string& name) { return codeOf([&] { save(scratch.path(name), "new"); }); };
+  EXPECT_EQ(code("no/folder"), ErrorCode::fileAccess);
+  EXPECT_EQ(code("."), ErrorCode::fileAccess);
+  EXPECT_EQ(code(std::string("f\0g", 3)), ErrorCode::invalidArgument);
+  AtomicFile file(scratch.path("f"));
+  file.commit();
+  EXPECT_EQ(codeOf([&] { file.commit(); }), ErrorCode::invalidArgument);
+}
+
 }  // namespace
 }  // namespace burtorch

@@ -216,5 +216,16 @@ TEST_F(MappedFileTest, AHostileNameDoesNotReachATerminal) {
   EXPECT_TRUE(contains(sentence, "?[2J?name?'")) << sentence;
 }
 
+TEST_F(MappedFileTest, ErrorsHaveTheCodeOfWhatIsWrong) {
+  const auto code = [](const std::string& name, const MapOptions& options = {}) {
+    return codeOf([&] { MappedFile(name, options); });
+  };
+  EXPECT_EQ(code(path("missing")), ErrorCode::fileAccess);
+  EXPECT_EQ(code(path(".")), ErrorCode::fileAccess);
+  EXPECT_EQ(code(path(std::string("a\0b", 3))), ErrorCode::invalidArgument);
+  EXPECT_EQ(code(write("a", "")), ErrorCode::badFile);
+  EXPECT_EQ(code(write("a", "content"), {.maxBytes = 6}), ErrorCode::badFile);
+}
+
 }  // namespace
 }  // namespace burtorch

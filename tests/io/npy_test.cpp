@@ -235,5 +235,20 @@ TEST(Npy, AFullDiskKeepsTheOldFile) {
   EXPECT_EQ(sentenceOf([&] { save(scratch.path("f"), {2'000}, numbers); }), "");
 }
 
+TEST(NpyErrors, HaveTheCodeOfWhatIsWrong) {
+  const Scratch scratch;
+  std::vector<float> five(5);
+  save(scratch.path("six"), {2, 3}, std::vector<float>(6));
+  const NpyFile six(scratch.path("six"));
+  EXPECT_EQ(codeOf([&] { NpyFile(scratch.path("missing")); }), ErrorCode::fileAccess);
+  EXPECT_EQ(codeOf([&] { save(scratch.path("no/folder"), {5}, five); }), ErrorCode::fileAccess);
+  EXPECT_EQ(codeOf([&] { NpyFile(scratch.put("f", "no array")); }), ErrorCode::badFile);
+  EXPECT_EQ(codeOf([&] { NpyFile(scratch.put("f", contentOf(scratch.path("six")) + "x")); }),
+            ErrorCode::badFile);
+  EXPECT_EQ(codeOf([&] { NpyFile(reference("big")); }), ErrorCode::badFile);
+  EXPECT_EQ(codeOf([&] { six.read(std::span(five)); }), ErrorCode::invalidArgument);
+  EXPECT_EQ(codeOf([&] { save(scratch.path("f"), {2, 3}, five); }), ErrorCode::invalidArgument);
+}
+
 }  // namespace
 }  // namespace burtorch

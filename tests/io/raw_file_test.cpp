@@ -326,5 +326,22 @@ TEST(RawFileInPlace, CutsALongerFileAndGrowsAShorterOne) {
   }
 }
 
+TEST(RawFileErrors, HaveTheCodeOfWhatIsWrong) {
+  const Scratch scratch;
+  Figure graph;
+  EXPECT_EQ(codeOf([&] { loadFromFile(scratch.path("missing"), graph.seven()); }), ErrorCode::fileAccess);
+  for (const RawSave how : everyWay) {
+    EXPECT_EQ(codeOf([&] { saveToFile(scratch.path("no/folder"), graph.seven(), how); }),
+              ErrorCode::fileAccess);
+    EXPECT_EQ(codeOf([&] { saveToFile(scratch.path(std::string("f\0g", 3)), graph.seven(), how); }),
+              ErrorCode::invalidArgument);
+  }
+  // The size is all that bare numbers tell of themselves: one that was cut is not told from one of another graph.
+  EXPECT_EQ(codeOf([&] { loadFromFile(scratch.put("f", "8 bytes!"), graph.seven()); }), ErrorCode::badFile);
+  std::vector<std::byte> memory(48);
+  EXPECT_EQ(codeOf([&] { loadFromMemory(memory, graph.seven()); }), ErrorCode::invalidArgument);
+  EXPECT_EQ(codeOf([&] { saveToFile(scratch.path("f"), graph.e, graph.b); }), ErrorCode::invalidArgument);
+}
+
 }  // namespace
 }  // namespace burtorch

@@ -199,5 +199,24 @@ TEST(Safetensors, RefusesToSaveALargerHeaderThanItWouldRead) {
   EXPECT_TRUE(scratch.entries().empty());
 }
 
+TEST(SafetensorsErrors, HaveTheCodeOfWhatIsWrong) {
+  const Scratch scratch;
+  std::vector<float> two(2);
+  saveSafetensors(scratch.path("f"), std::vector{view("x", {3}, std::vector<float>(3))});
+  const SafetensorsFile file(scratch.path("f"));
+  const std::string whole = contentOf(scratch.path("f"));
+  EXPECT_EQ(codeOf([&] { SafetensorsFile(scratch.path("missing")); }), ErrorCode::fileAccess);
+  EXPECT_EQ(codeOf([&] { saveSafetensors(scratch.path("no/folder"), {}); }), ErrorCode::fileAccess);
+  for (const std::string& content :
+       {std::string("no tensors"), whole.substr(0, 20), whole + "x",
+        fileOf(R"({"x":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", "1234"),
+        fileOf(R"({"x":{"dtype":"F32","dtype":"F32"}})", "")})
+    EXPECT_EQ(codeOf([&] { SafetensorsFile(scratch.put("g", content)); }), ErrorCode::badFile) << content;
+  EXPECT_EQ(codeOf([&] { file.read("x", std::span(two)); }), ErrorCode::invalidArgument);
+  EXPECT_EQ(codeOf([&] { file.tensor("y"); }), ErrorCode::invalidArgument);
+  EXPECT_EQ(codeOf([&] { saveSafetensors(scratch.path("g"), std::vector{view("x", {3}, two)}); }),
+            ErrorCode::invalidArgument);
+}
+
 }  // namespace
 }  // namespace burtorch

@@ -369,6 +369,19 @@ TEST(EventFileErrors, ALongFolderLeavesRoomForTheReason) {
   EXPECT_LT(sentence.size(), 255U);
   EXPECT_TRUE(contains(sentence, "make it first")) << sentence;
 }
+TEST(EventFileErrors, HaveTheCodeOfWhatIsWrong) {
+  const Scratch scratch;
+  const auto code = [&](const std::string& folder) {
+    return codeOf([&] { EventFile events(scratch.path(folder)); });
+  };
+  EXPECT_EQ(code("missing"), ErrorCode::fileAccess);
+  EXPECT_EQ(code(std::string("f\0g", 3)), ErrorCode::invalidArgument);
+  EventFile events(scratch.folder(), never);
+  EXPECT_EQ(codeOf([&] { events.scalar("x", UINT64_C(1) << 63, 1); }), ErrorCode::invalidArgument);
+  const SmallDisk disk(10);
+  events.scalar("x", 1, 1);
+  EXPECT_EQ(codeOf([&] { events.flush(); }), ErrorCode::fileAccess);
+}
 
 }  // namespace
 }  // namespace burtorch

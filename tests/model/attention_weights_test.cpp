@@ -198,6 +198,7 @@ TEST(AttentionWeights, WantATextAndKnowTheirSizes) {
   const std::vector<TokenId> tokens = someTokens(3, 11);
   const auto weights = attentionWeights(model.gpt, model.parameters, std::span<const TokenId>(tokens));
   EXPECT_NE(sentenceOf([&] { weights(0, 0, 3, 0); }), "");
+  EXPECT_EQ(codeOf([&] { weights(0, 0, 3, 0); }), ErrorCode::outOfRange);
   EXPECT_NE(sentenceOf([&] { weights(0, 2, 0, 0); }), "");
 }
 

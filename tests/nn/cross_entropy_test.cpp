@@ -141,6 +141,7 @@ TEST(CrossEntropy, RefusesATargetThatIsNoClass) {
               meanCrossEntropy(logits, std::array<NodeIndex, 2>{4, 5});
             }),
             "meanCrossEntropy: target 5 is out of range for 5 classes");
+  EXPECT_EQ(codeOf([&] { meanCrossEntropy(logits, std::array<NodeIndex, 2>{4, 5}); }), ErrorCode::outOfRange);
 }
 
 TEST(CrossEntropy, RefusesToCountNothing) {

@@ -119,6 +119,7 @@ TEST(Embedding, RefusesATokenThatIsNotInTheTable) {
   const std::array<TokenId, 2> tokens{1, 9};
   EXPECT_EQ(sentenceOf([&] { embedding.lookup<double>(tokens, 2); }),
             "embedding: token 9 is out of range for a table of 9 rows");
+  EXPECT_EQ(codeOf([&] { embedding.lookup<double>(tokens, 2); }), ErrorCode::outOfRange);
 }
 
 TEST(Embedding, RefusesTokensThatFillNoColumns) {

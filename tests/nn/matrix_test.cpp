@@ -76,6 +76,7 @@ TEST_F(MatrixTest, KnowsItsBlock) {
 TEST_F(MatrixTest, RefusesARangeOfAnotherSize) {
   EXPECT_EQ(sentenceOf([&] { Matrix<double>(range, 2, 2); }),
             "a range of 6 nodes with stride 1 is not a Matrix of 2 x 2");
+  EXPECT_EQ(codeOf([&] { Matrix<double>(range, 2, 2); }), ErrorCode::invalidArgument);
 }
 TEST_F(MatrixTest, RefusesARangeThatIsNotContiguous) {
   EXPECT_EQ(sentenceOf([&] { Matrix<double>(range.every(0, 2, 3), 1, 2); }),
@@ -84,9 +85,11 @@ TEST_F(MatrixTest, RefusesARangeThatIsNotContiguous) {
 TEST_F(MatrixTest, RefusesElementsOutside) {
   EXPECT_EQ(sentenceOf([&] { x(2, 0); }), "element (2, 0) is out of range for a Matrix of 2 x 3");
   EXPECT_EQ(sentenceOf([&] { x(0, 3); }), "element (0, 3) is out of range for a Matrix of 2 x 3");
+  EXPECT_EQ(codeOf([&] { x(0, 3); }), ErrorCode::outOfRange);
 }
 TEST_F(MatrixTest, RefusesRowsOutside) {
   EXPECT_EQ(sentenceOf([&] { x.rowsFrom(1, 2); }), "rows 1 to 3 are out of range for a Matrix of 2 rows");
+  EXPECT_EQ(codeOf([&] { x.rowsFrom(1, 2); }), ErrorCode::outOfRange);
 }
 
 // ---- A layer of the user's own ----

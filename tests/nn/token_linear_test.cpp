@@ -133,6 +133,7 @@ TEST(TokenLinear, RefusesATokenThatIsNotInTheTable) {
     embedded.tokens[3] = token;
     EXPECT_EQ(sentenceOf(embedded.layer()),
               "tokenLinear: token " + std::to_string(token) + " is out of range for a table of 9 rows");
+    EXPECT_EQ(codeOf(embedded.layer()), ErrorCode::outOfRange);
   }
 }
 

@@ -11,6 +11,8 @@
 #include <numeric>
 #include <vector>
 
+#include "reference/error_sentence.hpp"
+
 namespace burtorch {
 namespace {
 
@@ -130,9 +132,10 @@ TEST(TokenOracle, RefusesWhatItCannotDo) {
   Experiment e;
   TokenOracle oracle(e.gpt, e.parameters, Samples{}, 4);
   std::vector<double> small(3);
-  EXPECT_THROW(oracle.value({}), Error);
-  EXPECT_THROW(oracle.gradient(std::vector<std::size_t>{sampleCount}), Error);
-  EXPECT_THROW(oracle.gradient(0, small), Error);
+  const std::vector<std::size_t> beyond{sampleCount};
+  EXPECT_EQ(codeOf([&] { oracle.value({}); }), ErrorCode::invalidArgument);
+  EXPECT_EQ(codeOf([&] { oracle.gradient(beyond); }), ErrorCode::outOfRange);
+  EXPECT_EQ(codeOf([&] { oracle.gradient(0, small); }), ErrorCode::invalidArgument);
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
-// What an action says when it fails, for tests of errors.
+// What an action says when it fails, and the code of it, for tests of errors.
 #pragma once
 
 #include <burtorch/base/check.hpp>
+#include <optional>
 #include <string>
 
 /// The sentence of the Error that `action` throws; empty if it throws none.
@@ -10,6 +11,16 @@ template <class Action> std::string sentenceOf(Action&& action) {
     action();
   } catch (const burtorch::Error& error) {
     return error.what();
+  }
+  return {};
+}
+
+/// The code of the Error that `action` throws; none if it throws none.
+template <class Action> std::optional<burtorch::ErrorCode> codeOf(Action&& action) {
+  try {
+    action();
+  } catch (const burtorch::Error& error) {
+    return error.code();
   }
   return {};
 }

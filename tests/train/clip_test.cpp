@@ -140,6 +140,8 @@ TYPED_TEST(ClipTest, AWrongLimitIsAnErrorThatChangesNothing) {
     EXPECT_NE(sentenceOf([&] { clipByValue(std::span(gradients), limit); }), "") << limit;
   EXPECT_EQ(sentenceOf([&] { clipByNorm(std::span(gradients), -1); }),
             "clipByNorm to -1: expected a finite norm, 0 or more");
+  EXPECT_EQ(codeOf([&] { clipByNorm(std::span(gradients), -1); }), ErrorCode::invalidArgument);
+  EXPECT_EQ(codeOf([&] { clipByNorm(std::span(gradients), nan); }), ErrorCode::notFinite);
   EXPECT_EQ(gradients, std::vector<T>(3, T{2}));
 }
 

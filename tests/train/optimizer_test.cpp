@@ -232,6 +232,7 @@ TYPED_TEST(OptimizerTest, ABlockBeyondTheParametersIsAnErrorThatChangesNothing) 
   const ParameterBlock bad[] = {{8, 3}};
   EXPECT_EQ(sentenceOf([&] { optimizer.exemptFromDecay(bad); }),
             "a block of 3 parameters from 8 on is not among the 10 of the optimiser");
+  EXPECT_EQ(codeOf([&] { optimizer.exemptFromDecay(bad); }), ErrorCode::outOfRange);
   auto x = randomNumbers<T>(10, 1), y = x;
   optimizer.step(x, gradientsOf<T>(10, 0));
   same.step(y, gradientsOf<T>(10, 0));
@@ -292,6 +293,9 @@ TYPED_TEST(OptimizerTest, AWrongRateIsAnErrorThatChangesNothing) {
     EXPECT_NE(sentenceOf([&] { optimizer.step(values, gradients, rate); }), "") << rate;
   EXPECT_EQ(sentenceOf([&] { optimizer.step(values, gradients, -0.5); }),
             "a step with learning rate -0.5: expected a finite number, 0 or more");
+  EXPECT_EQ(codeOf([&] { optimizer.step(values, gradients, -0.5); }), ErrorCode::invalidArgument);
+  EXPECT_EQ(codeOf([&] { optimizer.step(values, gradients, std::numeric_limits<double>::infinity()); }),
+            ErrorCode::notFinite);
   EXPECT_EQ(optimizer.steps(), 0u);
   EXPECT_EQ(values, std::vector<T>(3, T{1}));
 }

@@ -79,6 +79,9 @@ TEST(Plot, RefusesRangesAndCountsThatGiveNoPlot) {
     EXPECT_TRUE(has(sentenceOf([&] { generatePlot(f, range.first, range.second); }), "finite"))
         << range.first << " to " << range.second;
   EXPECT_TRUE(has(sentenceOf([&] { generatePlot(f, 0, 1, {.points = 1}); }), "at least 2"));
+  EXPECT_EQ(codeOf([&] { generatePlot(f, 1, 0); }), ErrorCode::invalidArgument);
+  EXPECT_EQ(codeOf([&] { generatePlot(f, 0, std::numeric_limits<double>::infinity()); }),
+            ErrorCode::notFinite);
 }
 TEST(Plot, DrawsSeveralCurvesWithTheirLabels) {
   const std::vector<Curve> curves{{"first", {{1, 2}, {3, 4}}}, {"second", {}}};

@@ -15,7 +15,8 @@ enum class ErrorCode {
   outOfRange,       // an index or a part beyond the end
   outOfRoom,        // a fixed tape is full, or a tape is at its limit
   outOfMemory,      // the system gave no memory
-  badFile,          // a file that cannot be read or written, or holds something else
+  fileAccess,       // the system did not let a file be opened, read or written
+  badFile,          // a file that is damaged or of another kind; one that only does not fit is an argument
   notFinite,        // a number that must be finite is not
   unsupported,      // possible in principle, not here
   internal,         // a mistake of the library's own

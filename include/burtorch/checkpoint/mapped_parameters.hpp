@@ -28,10 +28,10 @@ template <class T> class MappedParameters {
   static std::span<T> numbersIn(MappedFile& file, const ParameterLayout& layout, const std::string& path) {
     const std::size_t bytes = layout.size() * sizeof(T);
     if (file.size() != bytes)
-      fail(
-          "cannot map '%s': expected %zu bytes for %zu parameters, found %zu; is it the file of another "
-          "model?",
-          printable(path).c_str(), bytes, layout.size(), file.size());
+      fail(ErrorCode::badFile,
+           "cannot map '%s': expected %zu bytes for %zu parameters, found %zu; is it the file of another "
+           "model?",
+           printable(path).c_str(), bytes, layout.size(), file.size());
     return {reinterpret_cast<T*>(file.ownBytes().data()),
             layout.size()};  // a page is aligned for every number
   }

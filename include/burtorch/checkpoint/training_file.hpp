@@ -34,7 +34,8 @@ inline constexpr std::string_view methodKey = "training.optimizer", stepKey = "t
 inline const std::string& stateText(const SafetensorsFile& file, std::string_view key) {
   const auto found = file.metadata().find(key);
   if (found == file.metadata().end())
-    fail("'%s' has no '%s': it holds no state of a training; give a file that saveTraining wrote",
+    fail(ErrorCode::badFile,
+         "'%s' has no '%s': it holds no state of a training; give a file that saveTraining wrote",
          printable(file.path()).c_str(), std::string(key).c_str());
   return found->second;
 }
@@ -43,7 +44,8 @@ inline std::uint64_t stateNumber(const SafetensorsFile& file, std::string_view k
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   if (error != std::errc{} || end != digits.data() + digits.size())
-    fail("'%s' has '%s' for its '%s', expected a whole number below 2^64; was the file damaged?",
+    fail(ErrorCode::badFile,
+         "'%s' has '%s' for its '%s', expected a whole number below 2^64; was the file damaged?",
          printable(file.path()).c_str(), printable(digits, 30).c_str(), std::string(key).c_str());
   return number;
 }

@@ -55,7 +55,8 @@ class TextWindows {
   std::size_t size() const { return (tokens_.size() - context_ - 1) / stride_ + 1; }
   std::size_t context() const { return context_; }
   TextWindow operator[](std::size_t i) const {
-    if (i >= size()) fail("window %zu was asked for, but there are only %zu", i, size());
+    if (i >= size())
+      fail(ErrorCode::outOfRange, "window %zu was asked for, but there are only %zu", i, size());
     const std::size_t start = i * stride_;
     return {tokens_.subview(start, context_), tokens_.subview(start + 1, context_)};
   }

@@ -157,7 +157,8 @@ class Tokenizer {
 
   void appendTo(std::string& text, TokenId token) const {
     if (token >= size())
-      fail("token %u is outside the vocabulary of %zu; was it made with another vocabulary?", token, size());
+      fail(ErrorCode::outOfRange,
+           "token %u is outside the vocabulary of %zu; was it made with another vocabulary?", token, size());
     if (unit_ == TokenUnit::byte)
       text.push_back(static_cast<char>(characters_[token]));
     else
@@ -263,11 +264,11 @@ inline Tokenizer Tokenizer::fromString(std::string_view saved) {
   Tokenizer result;
   // Written again it must be the same: then there is one way to write a vocabulary, and no part of it was passed over.
   if (!result.read(Reader(saved)) || result.size() < 2 || result.toString() != saved)
-    fail(
-        "expected a saved vocabulary such as 'characters 0A 20-7E' (ascending, 2 or more), found %zu bytes "
-        "that are "
-        "none; is the file damaged?",
-        saved.size());
+    fail(ErrorCode::badFile,
+         "expected a saved vocabulary such as 'characters 0A 20-7E' (ascending, 2 or more), found %zu bytes "
+         "that are "
+         "none; is the file damaged?",
+         saved.size());
   return result;
 }
 

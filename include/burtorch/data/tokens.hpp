@@ -39,7 +39,8 @@ class TokenView {
   /// `count` tokens from `first` on; both must lie inside.
   TokenView subview(std::size_t first, std::size_t count) const {
     if (first > size_ || count > size_ - first)
-      fail("tokens %zu to %zu were asked for, but there are only %zu", first, first + count, size_);
+      fail(ErrorCode::outOfRange, "tokens %zu to %zu were asked for, but there are only %zu", first,
+           first + count, size_);
     return TokenView(first_ + first * bytesPerToken_, count, bytesPerToken_);
   }
 

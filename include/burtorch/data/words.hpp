@@ -70,7 +70,8 @@ class WordSamples {
   std::size_t size() const { return tokens_.size(); }
   std::size_t context() const { return context_; }
   WordSample operator[](std::size_t i) const {
-    if (i >= size()) fail("sample %zu was asked for, but there are only %zu", i, size());
+    if (i >= size())
+      fail(ErrorCode::outOfRange, "sample %zu was asked for, but there are only %zu", i, size());
     std::size_t known = 0;
     while (known < context_ && known < i && tokens_[i - known - 1] != 0) ++known;
     return WordSample(tokens_.subview(i - known, known), context_, tokens_[i]);

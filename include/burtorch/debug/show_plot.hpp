@@ -115,7 +115,8 @@ class PlotFolder {
     const char* place = std::getenv("TMPDIR");
     path_ = std::string(place != nullptr && *place != '\0' ? place : "/tmp") + "/burtorch_plot_XXXXXX";
     if (mkdtemp(path_.data()) == nullptr)  // readable by its owner only
-      fail("no folder for a plot can be made in '%s' (%s); let TMPDIR name one where it can",
+      fail(ErrorCode::fileAccess,
+           "no folder for a plot can be made in '%s' (%s); let TMPDIR name one where it can",
            printable(path_.substr(0, path_.rfind('/'))).c_str(), std::strerror(errno));
   }
   PlotFolder(const PlotFolder&) = delete;
@@ -135,7 +136,8 @@ class PlotFolder {
     if (file >= 0) close(file);
     if (isWritten) return;
     remove();
-    fail("the script of a plot cannot be written to '%s' (%s); let TMPDIR name a folder with room",
+    fail(ErrorCode::fileAccess,
+         "the script of a plot cannot be written to '%s' (%s); let TMPDIR name a folder with room",
          printable(path_).c_str(), std::strerror(reason));
   }
   /// Also called before fail: without exceptions no destructor runs.
@@ -199,7 +201,7 @@ inline ShownPlot showPlot(std::string_view script, const ShowPlotOptions& option
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
     folder.remove();
-    fail("no plot can be shown: %s", std::strerror(errno));
+    fail(ErrorCode::unsupported, "no plot can be shown: %s", std::strerror(errno));
   }
   // Nothing that Python says may make it wait for us.
   fcntl(ends[1], F_SETFL, O_NONBLOCK);
@@ -209,14 +211,15 @@ inline ShownPlot showPlot(std::string_view script, const ShowPlotOptions& option
   if (reason != 0) {
     folder.remove();
     close(ends[0]);
-    fail("cannot start '%s' to show a plot (%s); install Python 3, or name another one in ShowPlotOptions",
+    fail(ErrorCode::unsupported,
+         "cannot start '%s' to show a plot (%s); install Python 3, or name another one in ShowPlotOptions",
          printable(options.interpreter).c_str(), std::strerror(reason));
   }
   if (!detail::endedWell(process)) {
     const std::string line = detail::lastLine(ends[0]);
     folder.remove();
     close(ends[0]);
-    fail("'%s' cannot show the plot: %s", printable(options.interpreter).c_str(),
+    fail(ErrorCode::unsupported, "'%s' cannot show the plot: %s", printable(options.interpreter).c_str(),
          line.empty() ? "it ended without a word" : line.c_str());
   }
   return ShownPlot(ends[0]);

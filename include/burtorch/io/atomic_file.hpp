@@ -102,8 +102,8 @@ class AtomicFile {
     const int reason = errno;
     discard();
     if (!isSynced)
-      fail("'%s' was saved, but may be lost in a power cut: %s; save it again", printable(path_).c_str(),
-           std::strerror(reason));
+      fail(ErrorCode::fileAccess, "'%s' was saved, but may be lost in a power cut: %s; save it again",
+           printable(path_).c_str(), std::strerror(reason));
   }
 
  private:
@@ -112,7 +112,8 @@ class AtomicFile {
 
   /// Opens the folder; everything else happens relative to it, even if its path leads elsewhere meanwhile.
   void findPlace() {
-    if (path_.find('\0') != std::string::npos) refuse("its name contains a zero byte");
+    if (path_.find('\0') != std::string::npos)
+      refuse("its name contains a zero byte", ErrorCode::invalidArgument);
     const std::string path = behindLinks();
     const std::size_t slash = path.rfind('/');
     name_ = slash == std::string::npos ? path : path.substr(slash + 1);
@@ -198,7 +199,7 @@ class AtomicFile {
     return result == 0;
   }
   void checkOpen() const {
-    if (file_ < 0) refuse("this save is over; begin another one");
+    if (file_ < 0) refuse("this save is over; begin another one", ErrorCode::invalidArgument);
   }
   void removeTemporary() {
     if (!temporary_.empty()) unlinkat(folder_, temporary_.c_str(), 0);
@@ -212,14 +213,14 @@ class AtomicFile {
     folder_ = -1;
   }
 
-  [[noreturn]] void refuse(const char* why) const {
-    fail("cannot save '%s': %s", printable(path_).c_str(), why);
+  [[noreturn]] void refuse(const char* why, ErrorCode code = ErrorCode::fileAccess) const {
+    fail(code, "cannot save '%s': %s", printable(path_).c_str(), why);
   }
   [[noreturn]] void giveUp(const char* what, int reason) {
     // Before fail and not in the destructor: without exceptions no destructor runs.
     discard();
-    fail("cannot save '%s': %s (%s)%s; nothing was changed", printable(path_).c_str(), what,
-         std::strerror(reason), detail::adviceFor(reason));
+    fail(ErrorCode::fileAccess, "cannot save '%s': %s (%s)%s; nothing was changed", printable(path_).c_str(),
+         what, std::strerror(reason), detail::adviceFor(reason));
   }
 
   std::string path_, name_, prefix_, temporary_;

@@ -92,8 +92,8 @@ class JsonReader : public HeaderText {
 
   /// Reports that the last key has no business there.
   [[noreturn]] void refuseKey(const std::string& key, const char* why) const {
-    fail("cannot read '%s': %s '%s' at byte %zu of %s; was the file damaged?", printable(source_).c_str(),
-         why, printable(key, 40).c_str(), keyAt_, part_);
+    fail(ErrorCode::badFile, "cannot read '%s': %s '%s' at byte %zu of %s; was the file damaged?",
+         printable(source_).c_str(), why, printable(key, 40).c_str(), keyAt_, part_);
   }
 
  private:

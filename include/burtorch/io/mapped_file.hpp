@@ -34,9 +34,10 @@ class MappedFile {
   /// Maps the file of this name.
   explicit MappedFile(const std::string& name, const MapOptions& options = {}) {
     const ReadableFile file(name);
-    if (file.size() == 0) file.refuse("it is empty; give a file with at least one byte");
+    if (file.size() == 0) file.refuse("it is empty; give a file with at least one byte", ErrorCode::badFile);
     if (file.size() > options.maxBytes)
-      fail("cannot read '%s': it has %ju bytes, and at most %zu are allowed; take a part of it",
+      fail(ErrorCode::badFile,
+           "cannot read '%s': it has %ju bytes, and at most %zu are allowed; take a part of it",
            printable(name, 120).c_str(), file.size(), options.maxBytes);
     const auto bytes = static_cast<std::size_t>(file.size());
     const int access = options.isCopiedOnWrite ? PROT_READ | PROT_WRITE : PROT_READ;

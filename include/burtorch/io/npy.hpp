@@ -84,7 +84,8 @@ class NpyArray {
     data_ = bytes.subspan(before + length);
     const std::uint64_t wanted = header_.count * header_.bytesPerNumber;
     if (data_.size() != wanted)
-      fail("cannot read '%s': %s of %s take %llu bytes and it has %zu; was it cut or extended?",
+      fail(ErrorCode::badFile,
+           "cannot read '%s': %s of %s take %llu bytes and it has %zu; was it cut or extended?",
            printable(source_, 60).c_str(), printable(npy::shapeText(shape()), 40).c_str(), dtype().c_str(),
            static_cast<unsigned long long>(wanted), data_.size());
   }
@@ -125,7 +126,8 @@ class NpyArray {
     const auto major = static_cast<unsigned char>(text[versionAt]),
                minor = static_cast<unsigned char>(text[versionAt + 1]);
     if (major < 1 || major > 3 || minor != 0)
-      fail("cannot read '%s': its format has version %u.%u, expected 1.0, 2.0 or 3.0; save it with np.save",
+      fail(ErrorCode::badFile,
+           "cannot read '%s': its format has version %u.%u, expected 1.0, 2.0 or 3.0; save it with np.save",
            printable(source_).c_str(), unsigned{major}, unsigned{minor});
     return versionAt + 2 + (major == 1 ? 2 : 4);
   }
@@ -139,7 +141,7 @@ class NpyArray {
     return length;
   }
   [[noreturn]] void refuseFile(const char* why) const {
-    fail("cannot read '%s': %s; is it an .npy file?", printable(source_).c_str(), why);
+    fail(ErrorCode::badFile, "cannot read '%s': %s; is it an .npy file?", printable(source_).c_str(), why);
   }
   [[noreturn]] void refuse(const std::string& why) const {
     fail("cannot load '%s': it %s", printable(source_).c_str(), why.c_str());

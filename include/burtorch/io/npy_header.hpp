@@ -94,7 +94,8 @@ class HeaderReader : private HeaderText {
     bool& has = key == "descr" ? hasDescr_ : key == "fortran_order" ? hasOrder_ : hasShape_;
     const bool isKnown = &has != &hasShape_ || key == "shape";
     if (!isKnown || has)
-      fail("cannot read '%s': %s member '%s' at byte %zu of its header; was the file damaged?",
+      fail(ErrorCode::badFile,
+           "cannot read '%s': %s member '%s' at byte %zu of its header; was the file damaged?",
            printable(source_).c_str(), isKnown ? "twice the" : "the unknown", printable(key, 40).c_str(),
            keyAt);
     has = true;
@@ -147,13 +148,16 @@ inline NpyHeader parseHeader(std::string_view text, std::string_view source) {
   const std::string dtype = printable(header.dtype, 20);
   header.bytesPerNumber = bytesPerNumber(header.dtype);
   if (header.dtype.starts_with('>'))
-    fail("cannot read '%s': its numbers are big-endian ('%s'); save them with astype('<%s') in NumPy",
+    fail(ErrorCode::badFile,
+         "cannot read '%s': its numbers are big-endian ('%s'); save them with astype('<%s') in NumPy",
          printable(source).c_str(), dtype.c_str(), dtype.c_str() + 1);
   if (header.bytesPerNumber == 0)
-    fail("cannot read '%s': it holds '%s', expected numbers such as '<f8'; convert them in NumPy",
+    fail(ErrorCode::badFile,
+         "cannot read '%s': it holds '%s', expected numbers such as '<f8'; convert them in NumPy",
          printable(source).c_str(), dtype.c_str());
   if (!countOf(header.shape, header.bytesPerNumber, header.count))
-    fail("cannot read '%s': its shape %s has more bytes than 63 bits can count; was the file damaged?",
+    fail(ErrorCode::badFile,
+         "cannot read '%s': its shape %s has more bytes than 63 bits can count; was the file damaged?",
          printable(source).c_str(), printable(shapeText(header.shape), 40).c_str());
   return header;
 }

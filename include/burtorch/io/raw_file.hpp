@@ -156,9 +156,9 @@ template <class T> constexpr const char* rawName() {
   return std::is_same_v<T, double> ? "fp64" : std::is_same_v<T, float> ? "fp32" : "numbers";
 }
 template <Numbers what, class Nodes>
-[[noreturn]] void refuseSize(const char* place, const Nodes& nodes, std::size_t found) {
+[[noreturn]] void refuseSize(ErrorCode code, const char* place, const Nodes& nodes, std::size_t found) {
   using T = typename Nodes::Scalar;
-  fail("%s: expected %zu bytes (%zu x %s), found %zu; was it saved from another graph?", place,
+  fail(code, "%s: expected %zu bytes (%zu x %s), found %zu; was it saved from another graph?", place,
        rawBytes<what, T>(nodes.size()), rawBytes<what, T>(nodes.size()) / sizeof(T), rawName<T>(), found);
 }
 
@@ -166,11 +166,12 @@ template <Numbers what, class Nodes>
 using RawPieces = std::array<std::span<const std::byte>, 2>;
 
 inline void writeInPlace(const std::string& path, const RawPieces& pieces) {
-  const auto refuse = [&](const char* what, int error) {
-    fail("cannot save '%s': %s (%s)%s", printable(path).c_str(), what, std::strerror(error),
+  const auto refuse = [&](const char* what, int error, ErrorCode code = ErrorCode::fileAccess) {
+    fail(code, "cannot save '%s': %s (%s)%s", printable(path).c_str(), what, std::strerror(error),
          adviceFor(error));
   };
-  if (path.find('\0') != std::string::npos) refuse("its name contains a zero byte", EINVAL);
+  if (path.find('\0') != std::string::npos)
+    refuse("its name contains a zero byte", EINVAL, ErrorCode::invalidArgument);
   // Not O_TRUNC: most often the file has the right size already, and cutting it gives its blocks back. O_NONBLOCK: a pipe
   // without a reader would be waited for.
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
@@ -222,14 +223,15 @@ template <Numbers what, class Nodes> void loadNodes(const std::string& path, con
   const std::size_t expected = rawBytes<what, typename Nodes::Scalar>(nodes.size());
   const ReadableFile file(path);
   if (file.size() != expected)
-    refuseSize<what>(("cannot load '" + printable(path) + "'").c_str(), nodes, file.size());
+    refuseSize<what>(ErrorCode::badFile, ("cannot load '" + printable(path) + "'").c_str(), nodes,
+                     file.size());
   const RawBuffer buffer(expected);
   for (std::span<std::byte> left = buffer.bytes(); !left.empty();) {
     const ssize_t count = ::read(file.number(), left.data(), left.size());
     if (count > 0)
       left = left.subspan(static_cast<std::size_t>(count));
     else if (count == 0)
-      file.refuse("it became shorter while it was read");
+      file.refuse("it became shorter while it was read", ErrorCode::badFile);
     else if (errno != EINTR)
       file.refuse(std::strerror(errno));
   }
@@ -238,7 +240,8 @@ template <Numbers what, class Nodes> void loadNodes(const std::string& path, con
 
 template <Numbers what, class Nodes>
 void checkMemory(const char* place, const Nodes& nodes, std::size_t bytes) {
-  if (bytes != rawBytes<what, typename Nodes::Scalar>(nodes.size())) refuseSize<what>(place, nodes, bytes);
+  if (bytes != rawBytes<what, typename Nodes::Scalar>(nodes.size()))
+    refuseSize<what>(ErrorCode::invalidArgument, place, nodes, bytes);
 }
 
 }  // namespace detail

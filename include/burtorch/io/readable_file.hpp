@@ -20,7 +20,8 @@ class ReadableFile {
  public:
   explicit ReadableFile(const std::string& name) : name_(name) {
     // A name ends at its first zero for the system, which would open another file than the one that was given.
-    if (name.find('\0') != std::string::npos) refuse("its name contains a zero byte");
+    if (name.find('\0') != std::string::npos)
+      refuse("its name contains a zero byte", ErrorCode::invalidArgument);
     // O_NONBLOCK: a pipe without a writer would let open wait forever. O_NOCTTY: a terminal must not become ours.
     number_ = open(name.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (number_ < 0) refuse(reasonOf(errno));
@@ -39,8 +40,8 @@ class ReadableFile {
   int number() const { return number_; }
   std::uintmax_t size() const { return size_; }
 
-  [[noreturn]] void refuse(const char* reason) const {
-    fail("cannot read '%s': %s", printable(name_, 120).c_str(), reason);
+  [[noreturn]] void refuse(const char* reason, ErrorCode code = ErrorCode::fileAccess) const {
+    fail(code, "cannot read '%s': %s", printable(name_, 120).c_str(), reason);
   }
 
  private:

@@ -105,7 +105,8 @@ class SafetensorsFile {
   static SafetensorsHeader checkedHeader(const MappedFile& file, const std::string& path) {
     constexpr std::size_t lengthBytes = sizeof(std::uint64_t);
     const auto refuseFile = [&](const char* why) {
-      fail("cannot read '%s': %s; is it a safetensors file?", printable(path).c_str(), why);
+      fail(ErrorCode::badFile, "cannot read '%s': %s; is it a safetensors file?", printable(path).c_str(),
+           why);
     };
     if (file.size() < lengthBytes) refuseFile("it has less than 8 bytes");
     const std::uint64_t bytes = headerBytes(file);

@@ -82,8 +82,8 @@ inline std::string shapeText(const std::vector<std::uint64_t>& shape) {
 
 [[noreturn]] inline void refuseTensor(std::string_view source, const TensorInfo& tensor,
                                       const std::string& why) {
-  fail("cannot read '%s': tensor '%s' %s; was the file damaged?", printable(source).c_str(),
-       printable(tensor.name, 50).c_str(), why.c_str());
+  fail(ErrorCode::badFile, "cannot read '%s': tensor '%s' %s; was the file damaged?",
+       printable(source).c_str(), printable(tensor.name, 50).c_str(), why.c_str());
 }
 
 /// One tensor of the header: exactly its three members, in any order.
@@ -140,7 +140,8 @@ inline void checkCover(const std::vector<TensorInfo>& tensors, std::uint64_t dat
     covered = tensor.end;
   }
   if (covered != dataBytes)
-    fail("cannot read '%s': its tensors take %llu bytes and it has %llu; was it cut or extended?",
+    fail(ErrorCode::badFile,
+         "cannot read '%s': its tensors take %llu bytes and it has %llu; was it cut or extended?",
          printable(source).c_str(), static_cast<unsigned long long>(covered),
          static_cast<unsigned long long>(dataBytes));
 }
@@ -154,8 +155,8 @@ inline std::vector<std::size_t> orderOfNames(const std::vector<TensorInfo>& tens
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return name(a) < name(b); });
   for (std::size_t i = 1; i < order.size(); ++i)
     if (name(order[i - 1]) == name(order[i]))
-      fail("cannot read '%s': it has two tensors '%s'; was the file damaged?", printable(source).c_str(),
-           printable(name(order[i]), 50).c_str());
+      fail(ErrorCode::badFile, "cannot read '%s': it has two tensors '%s'; was the file damaged?",
+           printable(source).c_str(), printable(name(order[i]), 50).c_str());
   return order;
 }
 

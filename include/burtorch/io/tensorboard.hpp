@@ -98,8 +98,8 @@ class EventFile {
     if (const int reason = writeWaiting(); reason != 0) {
       unlink(path_.c_str());
       closeFile();
-      fail("cannot write '%s': %s; make room or choose another folder", printable(path_).c_str(),
-           std::strerror(reason));
+      fail(ErrorCode::fileAccess, "cannot write '%s': %s; make room or choose another folder",
+           printable(path_).c_str(), std::strerror(reason));
     }
   }
   EventFile(const EventFile&) = delete;
@@ -149,11 +149,12 @@ class EventFile {
   /// Everything is in the file now, or this fails and says why; the file can be used on.
   void flush() {
     if (const int reason = writeWaiting(); reason != 0)
-      fail("cannot write '%s': %s; make room there, %zu bytes wait for the next flush",
+      fail(ErrorCode::fileAccess, "cannot write '%s': %s; make room there, %zu bytes wait for the next flush",
            printable(path_).c_str(), std::strerror(reason), waiting_.size());
     if (lost_ == 0) return;
     const std::uint64_t lost = std::exchange(lost_, 0);
-    fail("'%s' lacks %llu values of a time when it could not be written; keep room on its disk",
+    fail(ErrorCode::fileAccess,
+         "'%s' lacks %llu values of a time when it could not be written; keep room on its disk",
          printable(path_).c_str(), static_cast<unsigned long long>(lost));
   }
 
@@ -188,8 +189,8 @@ class EventFile {
     }
     const int reason = errno;
     const bool isMissing = reason == ENOENT || reason == ENOTDIR;
-    fail("cannot write events to the folder '%s': %s; %s", printable(folder).c_str(), std::strerror(reason),
-         isMissing ? "make it first" : "choose another one or change its permissions");
+    fail(ErrorCode::fileAccess, "cannot write events to the folder '%s': %s; %s", printable(folder).c_str(),
+         std::strerror(reason), isMissing ? "make it first" : "choose another one or change its permissions");
   }
 
   void appendRecord(const std::string& message) {

@@ -34,7 +34,8 @@ template <class T> class AttentionWeights {
  private:
   std::size_t indexOf(std::size_t layer, std::size_t head, std::size_t query, std::size_t key) const {
     if (layer >= layers_ || head >= heads_ || query >= positions_ || key >= positions_)
-      fail("AttentionWeights: layer %zu, head %zu, position %zu to %zu is out of range for %zu, %zu, %zu",
+      fail(ErrorCode::outOfRange,
+           "AttentionWeights: layer %zu, head %zu, position %zu to %zu is out of range for %zu, %zu, %zu",
            layer, head, query, key, layers_, heads_, positions_);
     return ((layer * heads_ + head) * positions_ + query) * positions_ + key;
   }

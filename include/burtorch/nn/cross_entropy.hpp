@@ -134,7 +134,8 @@ Value<T, C> meanCrossEntropy(const Matrix<T, C>& logits, std::span<const TokenId
   std::uint32_t counted = 0;
   for (const TokenId target : targets) {
     if (target != noToken && target >= logits.rows())
-      fail("meanCrossEntropy: target %u is out of range for %zu classes", target, logits.rows());
+      fail(ErrorCode::outOfRange, "meanCrossEntropy: target %u is out of range for %zu classes", target,
+           logits.rows());
     counted += target != noToken ? 1 : 0;
   }
   if (counted == 0) fail("meanCrossEntropy: no column has a target");

@@ -133,7 +133,8 @@ struct Embedding {
   Matrix<T, C> record(std::span<const TokenId> tokens, std::size_t columns, std::size_t times) const {
     for (const TokenId token : tokens)
       if (token >= table.rows && token != noToken)
-        fail("embedding: token %u is out of range for a table of %u rows", token, table.rows);
+        fail(ErrorCode::outOfRange, "embedding: token %u is out of range for a table of %u rows", token,
+             table.rows);
     const std::size_t places = times * tokens.size() / columns;
     const Block operands[] = {table.block()};
     const Word own[] = {table.columns, static_cast<Word>(columns), static_cast<Word>(places), table.id};

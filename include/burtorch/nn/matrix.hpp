@@ -40,7 +40,8 @@ template <class T, Config C = defaultConfig> class Matrix {
 
   Value<T, C> operator()(std::size_t row, std::size_t column) const {
     if (row >= rows_ || column >= columns_)
-      fail("element (%zu, %zu) is out of range for a Matrix of %u x %u", row, column, rows_, columns_);
+      fail(ErrorCode::outOfRange, "element (%zu, %zu) is out of range for a Matrix of %u x %u", row, column,
+           rows_, columns_);
     return range()[row * columns_ + column];
   }
   Range<T, C> range() const { return {first_, size()}; }
@@ -51,7 +52,8 @@ template <class T, Config C = defaultConfig> class Matrix {
   /// Some of its rows, which are a matrix again.
   Matrix rowsFrom(std::size_t first, std::size_t count) const {
     if (first > rows_ || count > rows_ - first)
-      fail("rows %zu to %zu are out of range for a Matrix of %u rows", first, first + count, rows_);
+      fail(ErrorCode::outOfRange, "rows %zu to %zu are out of range for a Matrix of %u rows", first,
+           first + count, rows_);
     Matrix some(range().subrange(first * columns_, count * columns_), count, columns_);
     some.needsGradient_ = needsGradient_;
     return some;

@@ -247,7 +247,8 @@ Matrix<T, C> tokenLinear(const Embedding& embedding, const Linear& linear, std::
     for (std::size_t c = 0; c < columns; ++c) {
       const TokenId token = tokens[p * columns + c];
       if (token >= table.rows)
-        fail("tokenLinear: token %u is out of range for a table of %u rows", token, table.rows);
+        fail(ErrorCode::outOfRange, "tokenLinear: token %u is out of range for a table of %u rows", token,
+             table.rows);
       if (pairAt[token] == noToken) {
         pairAt[token] = pairs++;
         all.push_back(token);

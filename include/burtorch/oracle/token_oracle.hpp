@@ -108,7 +108,8 @@ template <class Model, TokenSamples Samples> class TokenOracle {
     if (batch.empty()) fail("TokenOracle: the mean over an empty batch");
     for (const std::size_t sample : batch)
       if (sample >= samples_.size())
-        fail("TokenOracle: sample %zu is out of range for %zu samples", sample, samples_.size());
+        fail(ErrorCode::outOfRange, "TokenOracle: sample %zu is out of range for %zu samples", sample,
+             samples_.size());
   }
   /// Calls `visit(root, share)` for every tile, while it is on the tape. Returns the mean loss.
   template <class Visit> double overTiles(std::span<const std::size_t> batch, Visit visit) {

@@ -40,7 +40,8 @@ template <std::floating_point T> double normOf(std::span<const T> numbers) {
 /// A gradient with an infinity or a NaN becomes NaN.
 template <std::floating_point T> double clipByNorm(std::span<T> gradients, double maxNorm) {
   if (!(maxNorm >= 0 && maxNorm <= std::numeric_limits<double>::max()))
-    fail("clipByNorm to %g: expected a finite norm, 0 or more", maxNorm);
+    fail(std::isfinite(maxNorm) ? ErrorCode::invalidArgument : ErrorCode::notFinite,
+         "clipByNorm to %g: expected a finite norm, 0 or more", maxNorm);
   const double norm = normOf(std::span<const T>(gradients));
   const double factor = maxNorm / (norm + 1e-6);
   if (factor >= 1) return norm;

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -64,7 +65,8 @@ template <std::floating_point T, class Method = AnyMethod> class Optimizer {
   void exemptFromDecay(std::span<const ParameterBlock> blocks) {
     for (const ParameterBlock& block : blocks)
       if (block.count > parameters_ || block.first > parameters_ - block.count)
-        fail("a block of %zu parameters from %zu on is not among the %zu of the optimiser", block.count,
+        fail(ErrorCode::outOfRange,
+             "a block of %zu parameters from %zu on is not among the %zu of the optimiser", block.count,
              block.first, parameters_);
     exempt_.assign(blocks.begin(), blocks.end());
     std::sort(exempt_.begin(), exempt_.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
@@ -90,7 +92,8 @@ template <std::floating_point T, class Method = AnyMethod> class Optimizer {
       fail("Optimizer: expected %zu values and gradients, got %zu values and %zu gradients", parameters_,
            values.size(), gradients.size());
     if (!(learningRate >= 0 && learningRate <= std::numeric_limits<double>::max()))
-      fail("a step with learning rate %g: expected a finite number, 0 or more", learningRate);
+      fail(std::isfinite(learningRate) ? ErrorCode::invalidArgument : ErrorCode::notFinite,
+           "a step with learning rate %g: expected a finite number, 0 or more", learningRate);
     // Stops at the last number: beyond it Adam would correct its means by 1 - beta^0, which is 0.
     if (steps_ < UINT64_MAX) ++steps_;
     visit(method_,

@@ -94,7 +94,8 @@ std::string buildDotGraph(const Value<T, C>& root, const DotOptions& options = {
   const Tape<T, C>& tape = *currentTapeSlot<T, C>;
   const std::size_t node = tape.indexOf(root.handle());
   if (node >= tape.size())
-    fail("buildDotGraph: node %zu is out of range for the current tape of %zu; draw a Value of this tape",
+    fail(ErrorCode::outOfRange,
+         "buildDotGraph: node %zu is out of range for the current tape of %zu; draw a Value of this tape",
          node, tape.size());
   const detail::DotTape<T, C> source(tape, tape.find(static_cast<NodeIndex>(node)).instruction + 1);
   return detail::DotDrawing(source, options).drawFrom({&node, 1});

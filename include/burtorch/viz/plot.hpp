@@ -63,8 +63,10 @@ if named:
 /// Value; what it records is forgotten.
 template <class Function>
 std::string generatePlot(Function&& f, double xStart, double xEnd, const PlotOptions& options = {}) {
-  if (!(std::isfinite(xStart) && std::isfinite(xEnd) && xStart < xEnd))
-    fail("a plot from %g to %g: the range must be finite and its start below its end", xStart, xEnd);
+  const bool isFinite = std::isfinite(xStart) && std::isfinite(xEnd);
+  if (!(isFinite && xStart < xEnd))
+    fail(isFinite ? ErrorCode::invalidArgument : ErrorCode::notFinite,
+         "a plot from %g to %g: the range must be finite and its start below its end", xStart, xEnd);
   if (options.points < 2) fail("a plot of %zu points: at least 2 are needed", options.points);
   Curve curve;
   for (std::size_t i = 0; i < options.points; ++i) {
