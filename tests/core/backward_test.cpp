@@ -833,6 +833,48 @@ TEST_F(BackwardTest, AClosedGateReachesItsOperandWithZero) {
   EXPECT_TRUE(std::isnan(x.gradCopy())) << "PyTorch: relu passes 0 on, 0 * inf is NaN";
 }
 
+// ---- Seeds ----
+
+// With guided_sweep.hpp they are the default options; a seed of 0 would be a sweep of nothing.
+template <class Root>
+concept TakesEmptyBraces = requires(const Root& root) {
+  backward(root, {});
+};
+template <class Root>
+concept TakesEmptyBracesAfterScratch = requires(const Root& root, std::span<std::uint64_t> scratch) {
+  backwardWithScratchStorage(root, scratch, {});
+};
+TEST_F(BackwardTest, EmptyBracesAreNoSeed) {
+  EXPECT_FALSE(TakesEmptyBraces<V>);
+  EXPECT_FALSE(TakesEmptyBraces<Value<Dual<float>>>);
+  EXPECT_FALSE(TakesEmptyBraces<GradientOnly<double>>);
+  EXPECT_FALSE(TakesEmptyBracesAfterScratch<V>);
+}
+TEST_F(BackwardTest, ASeedIsAnyNumberThatBecomesOneOfTheTape) {
+  const V x = 1.5, y = sqr(x);
+  const auto gradientOf = [&](auto seed) {
+    tape.zeroGrad();
+    backward(y, seed);
+    return x.gradCopy();
+  };
+  EXPECT_EQ(gradientOf(2), 6.0);
+  EXPECT_EQ(gradientOf(-0.5F), -1.5);
+  tape.zeroGrad();
+  std::vector<std::uint64_t> scratch(scratchWords(y));
+  backwardWithScratchStorage(y, scratch, 2);
+  EXPECT_EQ(x.gradCopy(), 6.0);
+}
+TEST_F(BackwardTest, ASeedOfDualNumbersIsADualOrAPlainNumber) {
+  Tape<Dual<double>> duals;
+  const CurrentTape there(duals);
+  const Value<Dual<double>> x(Dual<double>{1.5, 1}), y = sqr(x);
+  backward(y, Dual<double>{2, 0.5});  // 2 * 2x, and its derivative 2 * 2 + 0.5 * 2x
+  EXPECT_EQ(x.gradCopy().value, 6.0);
+  EXPECT_EQ(x.gradCopy().tangent, 5.5);
+  backward(y, 1);
+  EXPECT_EQ(x.gradCopy().value, 9.0);
+}
+
 // ---- Lists of roots, parameters to zero ----
 
 TEST_F(BackwardTest, RootsAndSeedsAreAnyLists) {

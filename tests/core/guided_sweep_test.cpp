@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <burtorch/core/dual.hpp>
 #include <burtorch/core/reduce.hpp>
 #include <cmath>
 #include <stdexcept>
@@ -53,6 +54,31 @@ TEST(GuidedSweep, WithoutKnobsIsBackward) {
   EXPECT_EQ(g.leaves(), wanted);
   EXPECT_TRUE(backward(g.root, {.seed = 2.0}));
   for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_DOUBLE_EQ(g.leaves()[i], 3 * wanted[i]);
+}
+
+TEST(GuidedSweep, EmptyBracesAreTheDefaultOptions) {
+  Graph g;
+  const auto wanted = g.normal();
+  EXPECT_TRUE(backward(g.root, {}));
+  EXPECT_EQ(g.leaves(), wanted);
+}
+TEST(GuidedSweep, EmptyBracesAreTheDefaultOptionsOfDualNumbersToo) {
+  Tape<Dual<double>> tape;
+  const CurrentTape here(tape);
+  const Value<Dual<double>> x(Dual<double>{0.7, 1}), y = sin(x);
+  backward(y);
+  const Dual<double> once = x.gradCopy();
+  EXPECT_TRUE(backward(y, {}));
+  EXPECT_EQ(x.gradCopy().value, 2 * once.value);
+  EXPECT_EQ(x.gradCopy().tangent, 2 * once.tangent);
+}
+TEST(GuidedSweep, ANumberIsASeedBesideTheOptions) {
+  Graph g;
+  const auto wanted = g.normal();
+  backward(g.root, 2);
+  backward(g.root, 0.5);
+  backward(g.root, {0.25});
+  for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_DOUBLE_EQ(g.leaves()[i], 2.75 * wanted[i]);
 }
 
 TEST(GuidedSweep, ATokenThatNeverStopsChangesNothing) {

@@ -20,7 +20,7 @@ namespace burtorch::inline BURTORCH_TARGET {
 
 /// Adds seed * d root / d leaf to the gradient of every leaf, and sets the gradients of inner nodes.
 template <class T, Config C>
-BURTORCH_INLINE void backward(const Value<T, C>& root, std::type_identity_t<T> seed = T{1}) {
+BURTORCH_INLINE void backward(const Value<T, C>& root, typename Sweep<T, C>::Seed seed = T{1}) {
   Tape<T, C>& tape = *currentTapeSlot<T, C>;
   if (root.isZero()) [[unlikely]]
     return Sweep<T, C>(tape).clearInner();  // nothing depends on a constant
@@ -28,8 +28,8 @@ BURTORCH_INLINE void backward(const Value<T, C>& root, std::type_identity_t<T> s
   const auto position = tape.find(node);
   Sweep<T, C> sweep(tape);
   sweep.clearInner();
-  sweep.seed(position, node, seed);
-  sweep.run(position, seed);
+  sweep.seed(position, node, seed.value);
+  sweep.run(position, seed.value);
   tape.setSwept(position);
 }
 
@@ -74,14 +74,12 @@ template <ValueList L, class S> void backward(const L& roots, const S& seeds) {
                        std::span<const typename V::Scalar>(std::data(seeds), std::size(seeds)), true);
 }
 template <class T, Config C> void backward(std::initializer_list<Value<T, C>> roots) {
-  detail::backwardFrom(std::span<const Value<T, C>>(roots.begin(), roots.size()), std::span<const T>(),
-                       false);
+  backward(std::span<const Value<T, C>>(roots.begin(), roots.size()));
 }
 template <class T, Config C>
 void backward(std::initializer_list<Value<T, C>> roots,
               std::initializer_list<std::type_identity_t<T>> seeds) {
-  detail::backwardFrom(std::span<const Value<T, C>>(roots.begin(), roots.size()),
-                       std::span<const T>(seeds.begin(), seeds.size()), true);
+  backward(std::span<const Value<T, C>>(roots.begin(), roots.size()), seeds);
 }
 
 /// How many 64-bit words of scratch storage a sweep from `root` needs: a byte for every scalar up to it, and to
@@ -94,7 +92,7 @@ template <class T, Config C> std::size_t scratchWords(const Value<T, C>& root) {
 /// (paper E.7). Pays when the root depends on a small part of what lies below it on the tape.
 template <class T, Config C>
 void backwardWithScratchStorage(const Value<T, C>& root, std::span<std::uint64_t> scratch,
-                                std::type_identity_t<T> seed = T{1}) {
+                                typename Sweep<T, C>::Seed seed = T{1}) {
   Tape<T, C>& tape = *currentTapeSlot<T, C>;
   if (root.isZero()) return Sweep<T, C>(tape).clearInner();
   const NodeIndex node = tape.indexOf(root.handle());
@@ -107,8 +105,8 @@ void backwardWithScratchStorage(const Value<T, C>& root, std::span<std::uint64_t
   const auto position = tape.find(node);
   Sweep<T, C> sweep(tape);
   sweep.clearInner();
-  sweep.seed(position, node, seed);
-  sweep.runReached(position, node, seed, scratch.data());
+  sweep.seed(position, node, seed.value);
+  sweep.runReached(position, node, seed.value, scratch.data());
   tape.setSwept(position);
 }
 

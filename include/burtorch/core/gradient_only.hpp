@@ -26,7 +26,9 @@ template <class T, Config C = defaultConfig> class GradientOnly {
   T dataCopy() const { return value(); }
   T gradCopy() const { return grad(); }
 
-  friend void backward(const GradientOnly& root, T seed = T{1}) { backward(root.node_, seed); }
+  friend void backward(const GradientOnly& root, typename Sweep<T, C>::Seed seed = T{1}) {
+    backward(root.node_, seed.value);
+  }
 
  private:
   Value<T, C> node_;

@@ -9,6 +9,7 @@
 // to the root (two with `wanted`), and a copy of the leaves' gradients where they may have to be put back.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -269,12 +270,8 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
   static constexpr std::size_t never = static_cast<std::size_t>(-1);
   std::size_t blockOf(NodeIndex offset) const {
     const Binding<T>& bound = tape_.binding();
-    std::size_t low = 0, high = bound.blockCount;
-    while (low < high) {
-      const std::size_t middle = (low + high) / 2;
-      bound.blockEnds[middle] <= offset ? low = middle + 1 : high = middle;
-    }
-    return low;
+    const Word *ends = bound.blockEnds, *at = std::upper_bound(ends, ends + bound.blockCount, offset);
+    return static_cast<std::size_t>(at - ends);
   }
   void findFirstUses() {
     const Binding<T>& bound = tape_.binding();

@@ -7,6 +7,8 @@
 // the careful walk, which knows exactly what was reached. Ordinary graphs never go there and never pay for it.
 #pragma once
 
+#include <concepts>
+
 #include "analysis.hpp"
 #include "op_dispatch.hpp"
 
@@ -18,6 +20,12 @@ template <class T, Config C> class Sweep {
 
  public:
   explicit Sweep(Tape<T, C>& tape) : tape_(tape) {}
+
+  /// A number, but not from empty braces: `backward(root, {})` means default options (guided_sweep.hpp), not a seed of 0.
+  struct Seed {
+    template <std::convertible_to<T> S> constexpr Seed(const S& seed) : value(static_cast<T>(seed)) {}
+    T value;
+  };
 
   /// Forgets what an earlier sweep left at inner nodes; leaves keep theirs and accumulate.
   BURTORCH_INLINE void clearInner() {
@@ -104,7 +112,7 @@ template <class T, Config C> class Sweep {
     const auto setReached = [g](NodeIndex node) {
       if (Traits::isUnreached(g[node])) g[node] = T{0};
     };
-    walk(root, [&](Instruction, const OpInfo& info, NodeIndex first, NodeIndex last) {
+    walk(root, [&](Instruction, const OpInfo& info, NodeIndex first, NodeIndex last, std::size_t) {
       if (info.isLeaf()) return;
       for (NodeIndex node = first; node <= last; ++node)
         if (Traits::isZero(g[node])) g[node] = Traits::unreached();
@@ -125,17 +133,14 @@ template <class T, Config C> class Sweep {
     });
   }
 
-  /// Calls `visit(instruction, info, first, last[, k])` for every instruction from `from` down to the leading leaves.
+  /// Calls `visit(instruction, info, first, last, k)` for every instruction from `from` down to the leading leaves.
   template <class Visit> void walk(Position from, Visit visit) {
     NodeIndex last = from.last;
     for (std::size_t k = from.instruction + 1; k-- > tape_.leadingLeaves();) {
       const Instruction code = tape_.code()[k];
       const OpInfo& info = tape_.infoOf(code.op());
       const NodeIndex first = last + 1 - (info.writesMany() ? code.b() : 1);
-      if constexpr (std::is_invocable_v<Visit, Instruction, const OpInfo&, NodeIndex, NodeIndex, std::size_t>)
-        visit(code, info, first, last, k);
-      else
-        visit(code, info, first, last);
+      visit(code, info, first, last, k);
       last = first - 1;
     }
   }
@@ -246,7 +251,7 @@ const Instruction* Sweep<T, C>::runFast(const Tape<T, C>& tape, std::size_t root
 template <class T, Config C> void Sweep<T, C>::clearSwept() {
   T* gradients = tape_.frame().gradients;
   walk(tape_.at(tape_.sweptCode() - 1),
-       [&](Instruction, const OpInfo& info, NodeIndex first, NodeIndex last) {
+       [&](Instruction, const OpInfo& info, NodeIndex first, NodeIndex last, std::size_t) {
          if (info.isLeaf()) return;
          for (NodeIndex node = first; node <= last; ++node) gradients[node] = T{0};
        });
