@@ -128,11 +128,7 @@ template <class T, Config C> class TapeArrays {
 
   void allocate(TapeCapacity room) {
     requireIndices(room);
-    values.allocate(room.scalars);
-    gradients.allocate(room.scalars);
-    code.allocate(room.instructions);
-    words.allocate(room.words);
-    if constexpr (C.checks) epochs.allocate(room.scalars);
+    forEach(room, [](auto& array, std::size_t capacity) { array.allocate(capacity); });
   }
   void grow(TapeCapacity needed) {
     if (values.capacity() == 0 && code.capacity() == 0 && words.capacity() == 0) reserve();
@@ -168,21 +164,24 @@ template <class T, Config C> class TapeArrays {
            memory.size(), requiredBytes(room));
     void* at = memory.data();
     std::size_t left = memory.size();
-    const auto take = [&]<class E, std::size_t skew>(Buffer<E, C.allocates, skew>& buffer,
-                                                     std::size_t count) {
-      buffer.borrow(std::align(alignof(E), count * sizeof(E), at, left), count);
+    forEach(room, [&]<class E, std::size_t skew>(Buffer<E, C.allocates, skew>& array, std::size_t count) {
+      array.borrow(std::align(alignof(E), count * sizeof(E), at, left), count);
       at = static_cast<std::byte*>(at) + count * sizeof(E);
       left -= count * sizeof(E);
-    };
-    take(values, room.scalars);
-    take(gradients, room.scalars);
-    take(code, room.instructions);
-    take(words, room.words);
-    if constexpr (C.checks) take(epochs, room.scalars);
+    });
   }
 
  private:
   using Space = AddressSpace;
+
+  /// Calls `use(array, capacity)` for every array.
+  template <class Use> void forEach(TapeCapacity room, Use use) {
+    use(values, room.scalars);
+    use(gradients, room.scalars);
+    use(code, room.instructions);
+    use(words, room.words);
+    if constexpr (C.checks) use(epochs, room.scalars);
+  }
 
   /// The part of the space that the longest array of E takes, with a step to shift it.
   template <class E> static constexpr std::size_t part() {
@@ -238,11 +237,7 @@ template <class T, Config C> class TapeArrays {
   }
   void forgetSpace() {
     Space::release(std::exchange(space_, nullptr), reservedBytes());
-    values.borrow(nullptr, 0);
-    gradients.borrow(nullptr, 0);
-    code.borrow(nullptr, 0);
-    words.borrow(nullptr, 0);
-    if constexpr (C.checks) epochs.borrow(nullptr, 0);
+    forEach({}, [](auto& array, std::size_t) { array.borrow(nullptr, 0); });
   }
   /// A tape that never outgrew the first step leaves its space to the next one.
   void giveBack() {
