@@ -8,7 +8,9 @@
 #include <burtorch/core/reduce.hpp>
 #include <burtorch/nn/linear.hpp>
 #include <burtorch/nn/parameter_nodes.hpp>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "reference/error_sentence.hpp"
 
@@ -183,14 +185,55 @@ TEST(BoundTape, SaysWhatIsMissing) {
   EXPECT_EQ(sentenceOf([&] { b.linear(x); }),
             "linear: its parameters end at 6, the tape is bound to 5; is that the store of another model?");
   EXPECT_EQ(sentenceOf([&] { tape.bind(b.store); }),
-            "bind: the tape holds nodes of 5 parameters in 1 blocks, got 6 in 1; rewind it first");
+            "bind: the tape has nodes of 5 parameters in 1 blocks, got 6 in 1 others; rewind it first");
   ParameterLayout split;
   for (const char* name : {"v", "w"}) split.add(name, ParameterRole::weight, name[0] == 'v' ? 2 : 3);
   ParameterStore<double> blocks(split);
   EXPECT_EQ(sentenceOf([&] { tape.bind(blocks); }),
-            "bind: the tape holds nodes of 5 parameters in 1 blocks, got 5 in 2; rewind it first");
+            "bind: the tape has nodes of 5 parameters in 1 blocks, got 5 in 2 others; rewind it first");
   tape.clear();
   tape.bind(b.store);
+}
+ParameterLayout layoutOf(const std::vector<std::size_t>& sizes) {
+  ParameterLayout layout;
+  for (const std::size_t size : sizes) layout.add("w", ParameterRole::weight, size);
+  return layout;
+}
+// Its layers know their blocks by number: another border would write the gradients of one block as those of another.
+TEST(BoundTape, RefusesTheStoreOfALayoutWithOtherBorders) {
+  ParameterStore<double> first(layoutOf({2, 3, 1})), shifted(layoutOf({2, 1, 3})),
+      swapped(layoutOf({3, 2, 1}));
+  Tape<double> tape(first);
+  CurrentTape here(tape);
+  const Value<double> x(3.0);
+  for (ParameterStore<double>* other : {&shifted, &swapped}) {
+    EXPECT_EQ(sentenceOf([&] { tape.bind(*other); }),
+              "bind: the tape has nodes of 6 parameters in 3 blocks, got 6 in 3 others; rewind it first");
+    EXPECT_EQ(tape.binding().values, first.values().data()) << "bound as before";
+  }
+  tape.clear();
+  tape.bind(shifted);
+  EXPECT_EQ(tape.binding().values, shifted.values().data());
+}
+TEST(BoundTape, TakesTheStoreOfAnEqualLayoutEvenAfterTheOldOneDied) {
+  auto old = std::make_unique<ParameterStore<double>>(layoutOf({2, 3, 1}));
+  ParameterStore<double> equal(layoutOf({2, 3, 1}));
+  Tape<double> tape(*old);
+  CurrentTape here(tape);
+  const Value<double> x(3.0);
+  old.reset();
+  EXPECT_EQ(sentenceOf([&] { tape.bind(equal); }), "");
+}
+TEST(BoundTape, TakesParametersWhoseBlocksAreNotKnown) {
+  ParameterStore<double> store(layoutOf({2, 3, 1}));
+  std::array<double, 6> values{}, gradients{};
+  Tape<double> tape(store);
+  CurrentTape here(tape);
+  const Value<double> x(3.0);
+  EXPECT_EQ(sentenceOf([&] {
+              tape.bind(Binding<double>{.values = values.data(), .gradients = gradients.data(), .size = 6});
+            }),
+            "");
 }
 // The first write of a block is noted under its number, which another layout may not have.
 TEST(BoundTape, ABlockOfAnotherLayoutIsOnlyAdded) {

@@ -32,10 +32,12 @@ template <class T> struct Binding {
   /// Where each block ends, if blocks are known.
   const Word* blockEnds = nullptr;
   std::size_t blockCount = 0;
+  /// A checksum of the block ends, 0 if they are not known. When a tape is bound again, the old ends may be gone.
+  std::uint64_t bordersSum = 0;
 
-  /// Layers remember the numbers of their blocks, so these must mean the same. Only counts are compared.
+  /// Layers remember the numbers of their blocks, so these must mean the same.
   bool hasShapeOf(const Binding& other) const {
-    return size == other.size && (blockCount == other.blockCount || blockCount == 0 || other.blockCount == 0);
+    return size == other.size && (bordersSum == other.bordersSum || bordersSum == 0 || other.bordersSum == 0);
   }
 };
 

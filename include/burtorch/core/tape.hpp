@@ -122,7 +122,7 @@ template <class T, Config C> class Tape {
   /// can only change to another set of parameters of the same layout.
   void bind(const Binding<T>& parameters) {
     if (codeSize_ > 0 && binding_.size > 0 && !binding_.hasShapeOf(parameters))
-      fail("bind: the tape holds nodes of %zu parameters in %zu blocks, got %zu in %zu; rewind it first",
+      fail("bind: the tape has nodes of %zu parameters in %zu blocks, got %zu in %zu others; rewind it first",
            binding_.size, binding_.blockCount, parameters.size, parameters.blockCount);
     binding_ = parameters;
     firstParameter_ = noNode;

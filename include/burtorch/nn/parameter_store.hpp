@@ -47,12 +47,15 @@ template <class T> class GradientBuffer {
   std::uint64_t* unwritten() { return unwritten_.data(); }
   std::size_t unwrittenWords() const { return unwritten_.size(); }
   std::span<const std::uint32_t> blockEnds() const { return ends_; }
+  std::uint64_t bordersSum() const { return bordersSum_; }
 
  private:
   GradientBuffer(const ParameterLayout& layout, T* data)
       : data_(data), size_(layout.size()), unwritten_((layout.blocks().size() + 63) / 64) {
-    for (const Parameter& block : layout.blocks())
+    for (const Parameter& block : layout.blocks()) {
       ends_.push_back(block.first + static_cast<std::uint32_t>(block.size()));
+      bordersSum_ = Rng(bordersSum_, ends_.back()).next();
+    }
     zero();
   }
 
@@ -71,6 +74,7 @@ template <class T> class GradientBuffer {
   T* data_;
   std::size_t size_;
   std::vector<std::uint32_t> ends_;  // of each block
+  std::uint64_t bordersSum_ = 0;
   std::vector<std::uint64_t> unwritten_;
 };
 
@@ -119,7 +123,8 @@ template <class T> class ParameterStore {
             .unwritten = gradients.unwritten(),
             .unwrittenWords = gradients.unwrittenWords(),
             .blockEnds = gradients.blockEnds().data(),
-            .blockCount = gradients.blockEnds().size()};
+            .blockCount = gradients.blockEnds().size(),
+            .bordersSum = gradients.bordersSum()};
   }
 
   /// Draws the first numbers of all blocks, in order.
