@@ -78,6 +78,63 @@ TEST(Attention, APositionDoesNotSeeLaterOnes) {
   }
 }
 
+/// What is not finite, and samples of a part of a vector, one, and several.
+template <class T>
+constexpr T notFinite[] = {std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::infinity(),
+                           -std::numeric_limits<T>::infinity()};
+template <class T>
+const std::vector<std::size_t> sampleLengths{3, nn::laneCount<T>, nn::laneCount<T> + 1,
+                                             3 * nn::laneCount<T> + 2};
+
+/// Sets one position of some operands to `bad`; the results of positions before `end` must keep their bits.
+template <class T>
+void expectSameBefore(std::size_t end, Attended<T>& one, std::vector<Matrix<T>> operands,
+                      std::size_t position, T bad) {
+  const auto before = attention(one.q, one.k, one.v, one.heads, one.positions);
+  for (const Matrix<T>& x : operands)
+    for (std::size_t r = 0; r < x.rows(); ++r) x(r, position).setData(bad);
+  const auto after = attention(one.q, one.k, one.v, one.heads, one.positions);
+  for (std::size_t r = 0; r < before.rows(); ++r)
+    for (std::size_t t = 0; t < end; ++t)
+      EXPECT_EQ(after(r, t).value(), before(r, t).value()) << t << " of " << one.positions;
+}
+template <class T> class CausalAttention : public testing::Test {};
+using PlainScalars = testing::Types<float, double>;
+TYPED_TEST_SUITE(CausalAttention, PlainScalars);
+
+TYPED_TEST(CausalAttention, ALaterQueryOrKeyThatIsNotFiniteChangesNothing) {
+  for (const std::size_t positions : sampleLengths<TypeParam>)
+    for (const TypeParam bad : notFinite<TypeParam>)
+      for (const std::size_t later : {std::size_t{1}, positions / 2, positions - 1}) {
+        Attended<TypeParam> one(2, 3, positions, 1);
+        expectSameBefore(later, one, {one.q, one.k}, later, bad);
+      }
+}
+// 0 * inf is NaN: within its vector a later value does disturb.
+TYPED_TEST(CausalAttention, ALaterValueThatIsNotFiniteChangesNothingBeforeItsVector) {
+  constexpr std::size_t lanes = nn::laneCount<TypeParam>;
+  for (const TypeParam bad : notFinite<TypeParam>)
+    for (const std::size_t later : {lanes, 2 * lanes + 1, 3 * lanes + 1}) {
+      Attended<TypeParam> one(2, 3, 3 * lanes + 2, 1);
+      expectSameBefore(later / lanes * lanes, one, {one.q, one.k, one.v}, later, bad);
+    }
+}
+TYPED_TEST(CausalAttention, AHeadThatIsNotFiniteDoesNotDisturbTheOther) {
+  for (const std::size_t positions : sampleLengths<TypeParam>)
+    for (const TypeParam bad : notFinite<TypeParam>) {
+      Attended<TypeParam> two(2, 3, positions, 1);
+      const auto second = [&] {
+        return twin::elementsOf(attention(two.q, two.k, two.v, 2, positions).rowsFrom(3, 3));
+      };
+      const auto before = two.checks.outcomeOf(second);
+      for (const auto& x : {two.q, two.k, two.v}) x(1, positions - 1).setData(bad);
+      const auto after = two.checks.outcomeOf(second);
+      EXPECT_EQ(worstError<TypeParam>(after.values, before.values), 0) << positions;
+      for (const auto& x : {two.q, two.k, two.v})
+        for (const TypeParam g : x.rowsFrom(3, 3).gradients()) EXPECT_TRUE(std::isfinite(g)) << positions;
+    }
+}
+
 TEST(Attention, TheFirstPositionTakesItsOwnValue) {
   Attended<double> one(2, 4, 5, 1);
   const auto y = attention(one.q, one.k, one.v, 2, 5);

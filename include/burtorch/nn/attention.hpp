@@ -4,6 +4,10 @@
 // are those of product.hpp, in either direction. The weights of attention are kept behind the results, [key][query] for
 // every sample and head; where their gradients would go, the slope has its scratch memory. Samples of few positions, at
 // most one vector of them, take a shorter way through registers.
+//
+// The weight of a later position is exactly 0. So finite numbers there change no bit of an earlier result, and a query or a
+// key never does, finite or not. A value that is infinite or NaN makes earlier queries of the same vector NaN, since 0 * inf
+// is NaN (in PyTorch all earlier ones), and the gradients of its head and sample; other heads and samples are not affected.
 #pragma once
 
 #include <cmath>
