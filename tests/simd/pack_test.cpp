@@ -45,32 +45,42 @@ template <class P> P packFrom(std::size_t first) {
   return pack;
 }
 
-/// How many ulp packs and plain numbers may differ in, at these points, where one of them calls exp, log or tanh.
-constexpr int differing = 1;
+/// How many ulp a lane may differ from a pack of nothing but its number, and from the plain number.
+struct Allowed {
+  int alone = 0, plain = 0;
+};
+/// At these points, where one of packs and plain numbers calls exp, log or tanh.
+constexpr Allowed same{}, differing{.plain = 1};
+/// And where products are summed. With fused operations compilers choose which product to fuse, each time they inline the sum.
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+constexpr Allowed fused{.alone = 4, .plain = 4};
+#else
+constexpr Allowed fused = differing;
+#endif
 
 /// `rule` of packs, of packs of one number and of plain numbers.
 template <class Rule, class P, class... Packs>
-void checkLanes(std::string_view name, int ulps, Rule rule, const P& x, const Packs&... others) {
+void checkLanes(std::string_view name, Allowed ulps, Rule rule, const P& x, const Packs&... others) {
   using T = PlainOf<P>;
   const P found = rule(x, others...);
   for (std::size_t i = 0; i < P::count; ++i) {
     const T alone = rule(P(x[i]), P(others[i])...)[0], plain = rule(x[i], others[i]...);
-    EXPECT_EQ(ulps::between(found[i], alone), 0)
+    EXPECT_LE(ulps::between(found[i], alone), T(ulps.alone))
         << name << " in lane " << i << " gives " << found[i] << " instead of " << alone;
-    EXPECT_LE(ulps::between(found[i], plain), ulps)
+    EXPECT_LE(ulps::between(found[i], plain), T(ulps.plain))
         << name << " of a pack gives " << found[i] << ", of a number " << plain;
   }
 }
 template <class Rule, class P, class... Packs>
 void checkLanes(std::string_view name, Rule rule, const P& x, const Packs&... others) {
-  checkLanes(name, 0, rule, x, others...);
+  checkLanes(name, same, rule, x, others...);
 }
 
 /// Value and slopes of one operator, on packs and on their lanes.
 template <class Op, class P> void checkOperator() {
   using T = PlainOf<P>;
-  const int ofValue = packs::isOwnValue(Op::name) ? differing : 0;
-  const int ofSlope = packs::isOwnSlope(Op::name) ? differing : 0;
+  const Allowed ofValue = packs::isOwnValue(Op::name) ? differing : same;
+  const Allowed ofSlope = packs::isOwnSlope(Op::name) ? differing : same;
   for (std::size_t first = 0; first < points<T>().size(); ++first) {
     const P x = packFrom<P>(first), y = packFrom<P>(first + 3), g = packFrom<P>(first + 7);
     if constexpr (Op::arity == Arity::unary) {
@@ -131,10 +141,10 @@ TYPED_TEST(PackOf, ArithmeticWithConstantsOnEitherSide) {
 TYPED_TEST(PackOf, ConstantsOfOtherTypesBecomeTheLanesType) {
   using T = PlainOf<TypeParam>;
   const TypeParam x = packFrom<TypeParam>(0);
-  for (std::size_t i = 0; i < TypeParam::count; ++i) {
-    EXPECT_EQ((x + 3)[i], x[i] + T(3));
-    EXPECT_EQ((0.3 - x)[i], T(0.3) - x[i]);
-    EXPECT_EQ((x / 7.0)[i], x[i] / T(7));
+  for (std::size_t i = 0; i < TypeParam::count; ++i) {  // a wide pack reaches the NaN, which equals no number
+    EXPECT_EQ(ulps::between((x + 3)[i], x[i] + T(3)), 0) << x[i];
+    EXPECT_EQ(ulps::between((0.3 - x)[i], T(0.3) - x[i]), 0) << x[i];
+    EXPECT_EQ(ulps::between((x / 7.0)[i], x[i] / T(7)), 0) << x[i];
   }
 }
 
@@ -199,9 +209,9 @@ TYPED_TEST(PackOf, DualNumbersOfPacks) {
   };
   const TypeParam x = packFrom<TypeParam>(0), v = packFrom<TypeParam>(1);
   checkLanes(
-      "value", differing, [f]<class X>(X a, X b) { return f(Dual<X>(a, b)).value; }, x, v);
+      "value", fused, [f]<class X>(X a, X b) { return f(Dual<X>(a, b)).value; }, x, v);
   checkLanes(
-      "tangent", differing, [f]<class X>(X a, X b) { return f(Dual<X>(a, b)).tangent; }, x, v);
+      "tangent", fused, [f]<class X>(X a, X b) { return f(Dual<X>(a, b)).tangent; }, x, v);
 }
 
 }  // namespace

@@ -2,8 +2,9 @@
 //
 // Lanes never mix: what lane i holds depends neither on i nor on the other lanes. It has the bits of the same
 // computation on that number alone, except through exp, log and tanh, which packs compute themselves (pack_math.hpp)
-// and plain numbers leave to the C library. Vector extensions carry the arithmetic; compilers split a pack that is wider
-// than the machine. Functions of the C library run lane by lane.
+// and plain numbers leave to the C library, and where the target has fused operations (FMA): of a sum of two products
+// compilers fuse either. Vector extensions carry the arithmetic; compilers split a pack that is wider than the machine.
+// Functions of the C library run lane by lane.
 #pragma once
 
 #include <cstddef>
