@@ -184,7 +184,8 @@ class BytePairTokenizer {
 
   void check(TokenId token) const {
     if (token >= size())
-      fail("token %u is outside the vocabulary of %zu; was it made with another vocabulary?", token, size());
+      fail(ErrorCode::outOfRange,
+           "token %u is outside the vocabulary of %zu; was it made with another vocabulary?", token, size());
   }
 
   std::span<const TokenId> merged(std::string_view word, Scratch& scratch) const {

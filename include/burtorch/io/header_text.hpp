@@ -56,7 +56,8 @@ class HeaderText {
       const bool isPrintable = byte >= 0x20 && byte < 0x7F;
       std::snprintf(found, sizeof found, isPrintable ? "'%c'" : "byte 0x%02X", byte);
     }
-    fail(ErrorCode::badFile, "cannot read '%s': at byte %zu of %s expected %s, found %s; was the file damaged?",
+    fail(ErrorCode::badFile,
+         "cannot read '%s': at byte %zu of %s expected %s, found %s; was the file damaged?",
          printable(source_).c_str(), at_, part_, expected, found);
   }
 
