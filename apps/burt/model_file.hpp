@@ -34,6 +34,9 @@ template <> struct Fields<burtorch::GptConfig> {
                      "add a layer norm before the head, as GPT-2 does")),
         fixed(toggle("attention-bias", &C::hasAttentionBias, false, true,
                      "add biases to queries, keys and values, as GPT-2 does")),
+        fixed(toggle("no-biases", &C::hasBiases, true, false, "leave out all biases, as nanoGPT does")),
+        fixed(toggle("tied", &C::isTied, false, true,
+                     "use the token embedding as the head's weights, as GPT-2 does")),
         fixed(toggle("gelu", &C::activation, burtorch::Activation::relu, burtorch::Activation::gelu,
                      "use GELU instead of ReLU, as GPT-2 does")));
   }
@@ -69,12 +72,13 @@ struct Count {
 };
 /// How many parameters a model of this configuration has, without building it.
 inline std::uint64_t parameterCountOf(const burtorch::GptConfig& c) {
-  const Count one = 1, w = c.width, v = c.vocabulary, hidden = c.hidden > 0 ? Count(c.hidden) : Count(4) * w;
-  const Count norm = Count(2) * w, qkv = Count(3) * w * (w + Count(c.hasAttentionBias ? 1 : 0)),
+  const Count one = c.hasBiases ? 1 : 0, w = c.width, v = c.vocabulary,
+              hidden = c.hidden > 0 ? Count(c.hidden) : Count(4) * w;
+  const Count norm = w + one * w, qkv = Count(3) * w * (w + Count(c.hasAttentionBias ? 1 : 0)),
               projection = w * (w + one), expand = hidden * (w + one), contract = w * (hidden + one);
   const Count block = norm + qkv + projection + norm + expand + contract;
   return (v * w + Count(c.context) * w + Count(c.layers) * block + (c.finalNorm ? norm : Count(0)) +
-          v * (w + one))
+          (c.isTied ? Count(0) : v * (w + one)))
       .number;
 }
 inline std::uint64_t parameterCountOf(const burtorch::CharMlpConfig& c) {

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <burtorch/core/dual.hpp>
 #include <burtorch/core/reduce.hpp>
+#include <burtorch/ops/dual.hpp>
 #include <cmath>
 #include <stdexcept>
 #include <vector>

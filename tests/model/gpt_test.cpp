@@ -1,5 +1,9 @@
 // The mini GPT against PyTorch (reference/make_gpt.py).
+#include <algorithm>
+#include <burtorch/base/rng.hpp>
+#include <burtorch/core/backward.hpp>
 #include <burtorch/model/gpt.hpp>
+#include <map>
 
 #include "model/parity.hpp"
 
@@ -18,6 +22,77 @@ TEST(Gpt, InSinglePrecisionToo) { Experiment<float>({}, batch).expectGradient(re
 TEST(Gpt, TenStepsFollowPyTorch) { Experiment<double>({}, batch).expectTenSteps(reference(), 1e-12); }
 TEST(Gpt, TenStepsFollowPyTorchInSinglePrecision) {
   Experiment<float>({}, batch).expectTenSteps(reference(), 1e-5);
+}
+
+/// Loss and gradients of a few samples, by the names of the parameters. Blocks of the same name start with the same numbers.
+struct Outcome {
+  double loss = 0;
+  std::map<std::string, std::vector<double>> gradients;
+};
+/// `set(name, values)` may change the parameters first.
+template <class Set> Outcome outcomeOf(const GptConfig& config, Set set) {
+  const Gpt<double> gpt(config);
+  ParameterStore<double> parameters(gpt.layout());
+  for (const Parameter& block : gpt.layout().blocks()) {
+    const std::string& name = gpt.layout().name(block);
+    std::uint64_t seed = 7;
+    for (const char letter : name) seed = seed * 31 + static_cast<unsigned char>(letter);
+    Rng rng(seed);
+    for (double& x : parameters.values(block)) x = rng.uniform<double>() - 0.5;
+    set(name, parameters.values(block));
+  }
+  Tape<double> tape(parameters);
+  const CurrentTape here(tape);
+  const std::vector<TokenId> tokens{1, 4, 0, 3, 2, 5, 5, 1}, targets{4, 0, 3, 3, 5, 5, 1, 2};
+  zeroGrad(parameters);
+  const auto loss = gpt.loss(tokens, targets);
+  backward(loss);
+  Outcome outcome{loss.value(), {}};
+  for (const Parameter& block : gpt.layout().blocks()) {
+    const auto gradients = parameters.gradients(block);
+    outcome.gradients[gpt.layout().name(block)] = {gradients.begin(), gradients.end()};
+  }
+  return outcome;
+}
+const GptConfig small{.vocabulary = 6, .context = 4, .width = 8, .layers = 2, .heads = 2, .finalNorm = true};
+
+TEST(Gpt, WithoutBiasesIsWithBiasesOfZero) {
+  GptConfig plain = small;
+  plain.hasBiases = false;
+  const Outcome without = outcomeOf(plain, [](auto&, auto) {});
+  const Outcome with = outcomeOf(small, [](const std::string& name, std::span<double> values) {
+    if (name.ends_with(".bias")) std::ranges::fill(values, 0.0);
+  });
+  EXPECT_EQ(without.loss, with.loss);
+  for (const auto& [name, gradient] : without.gradients) {
+    EXPECT_FALSE(name.ends_with(".bias"));
+    EXPECT_EQ(gradient, with.gradients.at(name)) << name;
+  }
+}
+TEST(Gpt, ATiedHeadHasTheSumOfBothGradients) {
+  GptConfig apart = small, tied = small;
+  apart.hasBiases = tied.hasBiases = false;
+  tied.isTied = true;
+  std::vector<double> table;
+  const Outcome two = outcomeOf(apart, [&](const std::string& name, std::span<double> values) {
+    if (name == "wte.weight") table.assign(values.begin(), values.end());
+    if (name == "head.weight") std::ranges::copy(table, values.begin());
+  });
+  const Outcome one = outcomeOf(tied, [](auto&, auto) {});
+  EXPECT_EQ(one.loss, two.loss);
+  EXPECT_FALSE(one.gradients.contains("head.weight"));
+  for (const auto& [name, gradient] : one.gradients)
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      const double wanted =
+          two.gradients.at(name)[i] + (name == "wte.weight" ? two.gradients.at("head.weight")[i] : 0);
+      EXPECT_NEAR(gradient[i], wanted, 1e-15) << name << " " << i;
+    }
+}
+TEST(Gpt, BiasesOnAttentionAloneAreRefused) {
+  GptConfig config = small;
+  config.hasBiases = false;
+  config.hasAttentionBias = true;
+  EXPECT_THROW(Gpt<float>{config}, Error);
 }
 
 }  // namespace

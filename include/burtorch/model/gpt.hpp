@@ -22,15 +22,18 @@ namespace burtorch::inline BURTORCH_TARGET {
 
 struct GptConfig {
   std::size_t vocabulary = 65, context = 8, width = 24, layers = 6, heads = 6;
-  std::size_t hidden = 0;                    // of the feed-forward network; 0: four times the width
-  bool finalNorm = false;                    // GPT-2 has one
-  bool hasAttentionBias = false;             // on q, k, v; GPT-2 has them
+  std::size_t hidden = 0;         // of the feed-forward network; 0: four times the width
+  bool finalNorm = false;         // GPT-2 has one
+  bool hasAttentionBias = false;  // on q, k, v; GPT-2 has them
+  bool hasBiases = true;          // on everything else; nanoGPT does without, on q, k, v too
+  bool isTied = false;            // the head has the weights of the token embedding and no bias; GPT-2's has
   Activation activation = Activation::relu;  // of the feed-forward network; GPT-2 has gelu
 
   std::size_t hiddenWidth() const { return hidden > 0 ? hidden : 4 * width; }
   void check() const {
     if (vocabulary < 2 || context == 0 || width == 0 || layers == 0 || heads == 0)
       fail("a GPT needs a vocabulary of at least 2 and no size of 0");
+    if (hasAttentionBias && !hasBiases) fail("a GPT without biases cannot have them on q, k and v");
     if (width % heads != 0) fail("a width of %zu cannot be shared among %zu heads", width, heads);
   }
 };
@@ -46,8 +49,11 @@ template <class T, Config C = defaultConfig> class Gpt {
         positions_(layout_, "wpe", config.context, config.width) {
     for (std::size_t i = 0; i < config.layers; ++i)
       blocks_.emplace_back(layout_, "blocks." + std::to_string(i) + ".", config);
-    if (config.finalNorm) finalNorm_.emplace_back(layout_, "ln_f", config.width);
-    head_.emplace_back(layout_, "head", config.width, config.vocabulary);
+    if (config.finalNorm) finalNorm_.emplace_back(layout_, "ln_f", config.width, config.hasBiases);
+    if (config.isTied)
+      head_.emplace_back(tokens_.table);
+    else
+      head_.emplace_back(layout_, "head", config.width, config.vocabulary, config.hasBiases);
     places_.resize(config.context);
     std::iota(places_.begin(), places_.end(), TokenId{0});
   }
@@ -97,12 +103,12 @@ template <class T, Config C = defaultConfig> class Gpt {
     Linear expand, contract;
 
     Block(ParameterLayout& layout, const std::string& name, const GptConfig& config)
-        : norm1(layout, name + "ln1", config.width),
+        : norm1(layout, name + "ln1", config.width, config.hasBiases),
           qkv(layout, name + "attn.qkv", config.width, 3 * config.width, config.hasAttentionBias),
-          projection(layout, name + "attn.proj", config.width, config.width),
-          norm2(layout, name + "ln2", config.width),
-          expand(layout, name + "mlp.fc1", config.width, config.hiddenWidth()),
-          contract(layout, name + "mlp.fc2", config.hiddenWidth(), config.width) {}
+          projection(layout, name + "attn.proj", config.width, config.width, config.hasBiases),
+          norm2(layout, name + "ln2", config.width, config.hasBiases),
+          expand(layout, name + "mlp.fc1", config.width, config.hiddenWidth(), config.hasBiases),
+          contract(layout, name + "mlp.fc2", config.hiddenWidth(), config.width, config.hasBiases) {}
 
     Matrix<T, C> operator()(const Matrix<T, C>& x, const GptConfig& config, std::size_t positions) const {
       const Matrix<T, C> all = qkv(norm1(x));

@@ -1,4 +1,4 @@
-// Layer normalisation of every column: (x - mean) / sqrt(variance + epsilon) * gain + bias. The variance is biased and
+// Layer normalisation of every column: (x - mean) / sqrt(variance + epsilon) * gain (+ bias). The variance is biased and
 // taken in a second pass, so that a large mean does not eat its digits; the mean is taken of the differences to the first
 // row, so that equal numbers have exactly that mean. Mean and 1 / sqrt are kept behind the results.
 #pragma once
@@ -13,7 +13,7 @@ namespace burtorch::inline BURTORCH_TARGET {
 
 namespace ops {
 
-/// Operands: x, gain, bias. Own words: rows, columns, ids of gain and bias, epsilon (its bytes).
+/// Operands: x, gain, bias (if it has one). Own words: rows, columns, ids of gain and bias, epsilon (its bytes).
 struct LayerNormLayer : LayerOp {
   static constexpr std::string_view name = "layerNorm",
                                     formula = "(x - mean) / sqrt(variance + eps) * gain + bias";
@@ -26,7 +26,8 @@ struct LayerNormLayer : LayerOp {
     using std::sqrt;
     using Pack = nn::LanePack<T>;
     const std::size_t rows = layer.own()[0], columns = layer.own()[1];
-    const T *x = layer.operand(0), *gain = layer.operand(1), *bias = layer.operand(2);
+    const T *x = layer.operand(0), *gain = layer.operand(1);
+    const T* bias = layer.operandCount() == 3 ? layer.operand(2) : nullptr;
     T *means = results + rows * columns, *scales = means + columns;
     const Pack share(T{1} / static_cast<PlainOf<T>>(rows));
     nn::forEachVector<T>(columns, [&](std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
@@ -44,9 +45,10 @@ struct LayerNormLayer : LayerOp {
       const Pack scale = Pack(T{1}) / sqrt(variance + Pack(T{epsilonOf(layer)}));
       nn::storeSome(means + c, mean, n);
       nn::storeSome(scales + c, scale, n);
-      for (std::size_t r = 0; r < rows; ++r)
-        nn::storeSome<T>(results + r * columns + c, (at(r) - mean) * scale * Pack(gain[r]) + Pack(bias[r]),
-                         n);
+      for (std::size_t r = 0; r < rows; ++r) {
+        const Pack y = (at(r) - mean) * scale * Pack(gain[r]);
+        nn::storeSome<T>(results + r * columns + c, bias != nullptr ? y + Pack(bias[r]) : y, n);
+      }
     });
   }
 
@@ -89,7 +91,7 @@ struct LayerNormLayer : LayerOp {
                            nn::loadSome(scales + c, n);
                        return nn::lanesOf<T>(nn::loadSome(g + r * columns + c, n, T{0}) * normal);
                      });
-    if (layer.wants(2))
+    if (layer.operandCount() == 3 && layer.wants(2))
       nn::rowSums<T>(layer.operandGradient(2), rows, columns, !layer.isFirstWrite(2, layer.own()[3]),
                      [&](std::size_t r, std::size_t c, std::size_t n)
                          BURTORCH_INLINE_LAMBDA { return nn::loadUpTo(g + r * columns + c, n); });
@@ -120,13 +122,15 @@ struct LayerNormLayer : LayerOp {
 
 }  // namespace ops
 
+/// A layer norm; without a bias if `hasBias` is false.
 struct LayerNorm {
   Parameter gain, bias;
   double epsilon = 1e-5;
 
-  LayerNorm(ParameterLayout& layout, const std::string& name, std::size_t width)
-      : gain(layout.add(name + ".weight", ParameterRole::gain, width, 1, FirstNumbers::constant(1))),
-        bias(layout.add(name + ".bias", ParameterRole::bias, width)) {}
+  LayerNorm(ParameterLayout& layout, const std::string& name, std::size_t width, bool hasBias = true)
+      : gain(layout.add(name + ".weight", ParameterRole::gain, width, 1, FirstNumbers::constant(1))) {
+    if (hasBias) bias = layout.add(name + ".bias", ParameterRole::bias, width);
+  }
 
   template <class T, Config C> Matrix<T, C> operator()(const Matrix<T, C>& x) const {
     if (x.rows() != gain.rows) fail("LayerNorm: expected %u rows, got %zu", gain.rows, x.rows());
@@ -135,8 +139,9 @@ struct LayerNorm {
                                                        static_cast<Word>(x.columns()), gain.id, bias.id};
     const auto eps = static_cast<PlainOf<T>>(epsilon);
     std::memcpy(own + 4, &eps, sizeof eps);
-    return {recordLayer<ops::LayerNormLayer, T, C>(operands, own, x.size() + 2 * x.columns()), x.rows(),
-            x.columns()};
+    return {recordLayer<ops::LayerNormLayer, T, C>(std::span(operands).first(bias.isPresent() ? 3 : 2), own,
+                                                   x.size() + 2 * x.columns()),
+            x.rows(), x.columns()};
   }
 };
 
