@@ -143,6 +143,19 @@ TEST(BpeFiles, ErrorsNameTheFile) {
   EXPECT_TRUE(contains(sentenceOf([&] { loadBytePairs(vocabulary, merges); }), "/m.txt': in line 1"));
 }
 
+TEST(BpeFiles, ErrorsHaveTheCodeOfWhatIsWrong) {
+  const Scratch scratch;
+  const std::string vocabulary = scratch.put("v", vocabularyText()), merges = scratch.put("m", mergesText());
+  EXPECT_EQ(codeOf([&] { loadBytePairs(scratch.path("missing")); }), ErrorCode::fileAccess);
+  EXPECT_EQ(codeOf([&] { loadBytePairs(scratch.folder()); }), ErrorCode::fileAccess) << "without the files";
+  EXPECT_EQ(codeOf([&] { loadBytePairs(scratch.path("missing"), merges); }), ErrorCode::fileAccess);
+  EXPECT_EQ(codeOf([&] { loadBytePairs(vocabulary, scratch.path("missing")); }), ErrorCode::fileAccess);
+  EXPECT_EQ(codeOf([&] { loadBytePairs(merges, merges); }), ErrorCode::badFile);
+  EXPECT_EQ(codeOf([&] { loadBytePairs(vocabulary, vocabulary); }), ErrorCode::badFile);
+  const std::string twice = mergesText() + mergesText().substr(mergesText().find('\n') + 1);
+  EXPECT_EQ(codeOf([&] { readBytePairs(vocabularyText(), twice); }), ErrorCode::badFile);
+}
+
 // ---- Vocabularies that are wrong ----
 
 TEST(BpeFiles, AVocabularyIsAnObjectOfNumbers) {

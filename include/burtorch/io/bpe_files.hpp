@@ -165,7 +165,7 @@ inline BytePairNames filesIn(const std::string& folder) {
   const BytePairNames openAi{path("encoder.json"), path("vocab.bpe")};
   if (exists(names.vocabulary) && exists(names.merges)) return names;
   if (exists(openAi.vocabulary) && exists(openAi.merges)) return openAi;
-  fail(ErrorCode::badFile,
+  fail(ErrorCode::fileAccess,
        "cannot read a tokenizer from '%s': expected a folder with vocab.json and merges.txt, or encoder.json "
        "and "
        "vocab.bpe; is the name right?",
