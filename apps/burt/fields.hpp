@@ -81,7 +81,7 @@ void describe(const Options& options, const std::string& prefix, burtorch::Metad
       metadata[field.key(prefix)] = textOf(options.*field.member);
   });
 }
-/// Reads the fields that are in the metadata of `file`; returns the key of the first one that is not, or "".
+/// Reads the fields that are in the metadata of `file`; returns the key of the first one that must be there and is not, or "".
 template <class Options>
 std::string readFields(Options& options, const std::string& prefix, const burtorch::Metadata& metadata,
                        const std::string& file) {
@@ -89,7 +89,8 @@ std::string readFields(Options& options, const std::string& prefix, const burtor
   forEachField<Options>([&]<class Type>(const Field<Options, Type>& field) {
     const auto found = metadata.find(field.key(prefix));
     if (found == metadata.end()) {
-      if (missing.empty()) missing = field.key(prefix);
+      if (!isToggle<Type> && missing.empty())
+        missing = field.key(prefix);  // files older than a switch have it off
       return;
     }
     const std::string who = "'" + burtorch::printable(file) + "' has a wrong '" + found->first + "'",

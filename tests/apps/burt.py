@@ -143,12 +143,19 @@ class Training(Burt):
         self.assertGreater(len(gpt.pop("vocabulary")), 20)
         size = tensors["wte.weight"]["shape"][0]
         self.assertEqual(gpt, {"model": "gpt", "vocabulary_size": str(size), "context": "8", "width": "8", "layers": "1",
-                               "heads": "2", "hidden": "32", "final_norm": "0", "attention_bias": "0", "gelu": "1",
+                               "heads": "2", "hidden": "32", "final_norm": "0", "attention_bias": "0", "gelu": "1", "no_biases": "0", "tied": "0",
                                "step": "3", "burtorch": version})
         _, mlp = self.header("mlp.safetensors")
         self.assertGreater(len(mlp.pop("vocabulary")), 20)
         self.assertEqual(mlp, {"model": "mlp", "vocabulary_size": "27", "context": "16", "embedding": "64", "hidden": "8",
                                "step": "4", "burtorch": version})
+
+    def test_gpts_without_biases_and_with_a_tied_head_train_and_resume(self):
+        self.train("--steps", "3", "--out", "run", "--no-biases", "--tied", "--final-norm")
+        names = set(self.header("run/state.safetensors")[0])
+        self.assertFalse([name for name in names if name.endswith(".bias") or name.startswith("head")])
+        self.burt("train", "gpt", "--resume", "run", "--steps", "5")
+        self.assertTrue(self.burt("sample", "--model", "run", "--length", "20").stdout)
 
     def test_a_model_alone_is_enough_to_sample(self):
         self.train("--steps", "3", "--out", "run", "--gelu", "--layers", "2")
