@@ -844,11 +844,12 @@ class HostileModels(Burt):
     """Small files that say something large, or hold what no training leaves."""
 
     def changed(self, **metadata):
-        """A trained model with other metadata."""
+        """A trained model with other metadata; what is None is left out."""
         data = (self.path / "model").read_bytes()
         length = struct.unpack_from("<Q", data)[0]
         header = json.loads(data[8:8 + length])
-        header["__metadata__"].update(metadata)
+        known = {**header["__metadata__"], **metadata}
+        header["__metadata__"] = {key: value for key, value in known.items() if value is not None}
         text = json.dumps(header).encode()
         return self.write("changed", struct.pack("<Q", len(text)) + text + data[8 + length:])
 
@@ -872,6 +873,12 @@ class HostileModels(Burt):
                 self.assertLess(time.time() - start, 2)
         self.assertRegex(self.refused("sample", "--model", self.changed(layers="999")),
                          r"describes a model of \d+ parameters, but holds \d+")
+
+    def test_a_file_from_before_a_switch_has_it_off(self):
+        older = self.changed(tied=None, no_biases=None)
+        of = lambda model: self.burt("sample", "--model", model, "--length", "20").stdout
+        self.assertEqual(of(older), of("model"))
+        self.assertIn("'layers'", self.refused("sample", "--model", self.changed(layers=None)))
 
     def test_weights_that_are_not_finite_are_named(self):
         data = bytearray((self.path / "model").read_bytes())
