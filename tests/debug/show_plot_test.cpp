@@ -137,7 +137,10 @@ TEST_F(ShowPlotTest, AnInterpreterThatFailsIsQuotedOrSaidToBeSilent) {
                      "i=$((i+1)); done; exit 3"),
             "");
   const std::string left = scratch_.path("left");
-  EXPECT_NE(sentence("(while [ ! -e " + left + " ]; do sleep 0.02; done) & exit 3"), "");
+  // It ends with the folder too: the file may come and go between two looks.
+  EXPECT_NE(sentence("(while [ -d " + scratch_.folder() + " ] && [ ! -e " + left +
+                     " ]; do sleep 0.02; done) & exit 3"),
+            "");
   scratch_.put("left", "");
 }
 TEST_F(ShowPlotTest, AFolderThatCannotBeMadeIsOneSentence) {
