@@ -1,6 +1,6 @@
 // Batches of a compile-time graph whose lanes go different ways: other choices, poles, infinities and NaN in one lane,
 // graphs too large to inline. Every sample has the bits that it has in a batch of its own; and outside of batches, but
-// through exp, log and tanh, where a few ulp are allowed.
+// through exp, log, tanh and erf, where a few ulp are allowed.
 // label: full
 #include <gtest/gtest.h>
 

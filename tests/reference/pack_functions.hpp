@@ -1,4 +1,4 @@
-// Operators that call exp, log or tanh. Packs compute these by themselves (simd/pack_math.hpp), plain numbers leave them to
+// Operators that call exp, log, tanh or erf. Packs compute these by themselves (simd/pack_math.hpp), plain numbers leave them to
 // the C library, so their results may differ in the last bits; all others must have equal bits.
 #pragma once
 
@@ -7,8 +7,9 @@
 
 namespace packs {
 
-constexpr std::string_view values[] = {"exp",      "logarithm", "negativeLog",  "tanh",   "sigmoid",
-                                       "softplus", "logSumExp", "crossEntropy", "softmax"};
+constexpr std::string_view values[] = {"exp",       "logarithm",    "negativeLog", "tanh",
+                                       "sigmoid",   "softplus",     "erf",         "gelu",
+                                       "logSumExp", "crossEntropy", "softmax"};
 constexpr std::string_view slopes[] = {"softplus", "erf", "gelu", "logSumExp", "crossEntropy"};
 
 inline bool isOwnValue(std::string_view op) {
@@ -18,5 +19,7 @@ inline bool isOwnValue(std::string_view op) {
 inline bool isOwnSlope(std::string_view op) {
   return std::find(std::begin(slopes), std::end(slopes), op) != std::end(slopes);
 }
+/// How many ulp they may differ in at the points of the tests. One ulp of erf(x) is 64 of 1 + erf(x), where that is 0.01.
+inline int ulpsOf(std::string_view op) { return op.starts_with("gelu") ? 64 : 1; }
 
 }  // namespace packs

@@ -1,6 +1,6 @@
 // Packs beyond single operators: every number as a constant, operators with all kinds of constants, dual numbers of packs,
 // lists of packs. Every lane has the bits of the same computation on a pack of nothing but its number, whatever its
-// neighbours are; and on the plain number, but where that takes the C library's exp, log or tanh.
+// neighbours are; and on the plain number, but where that takes the C library's exp, log, tanh or erf.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -168,7 +168,8 @@ template <class T, class Op> void testDual() {
   };
   // One ulp of y = tanh(0.7) makes three of 1 - y^2.
   const bool isOwn = packs::isOwnValue(Op::name) || packs::isOwnSlope(Op::name);
-  const T inValue = packs::isOwnValue(Op::name) ? 1 : 0, inTangent = isOwn ? 3 : 0;
+  const T each = static_cast<T>(packs::ulpsOf(Op::name));
+  const T inValue = packs::isOwnValue(Op::name) ? each : 0, inTangent = isOwn ? 3 * each : 0;
   forEachPack<T>([&](const Pack<T>& x, const Pack<T>& g) {
     const Dual<Pack<T>> got = run(x, g);
     for (std::size_t i = 0; i < Pack<T>::count; ++i) {

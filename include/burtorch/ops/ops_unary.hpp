@@ -134,7 +134,7 @@ struct Softplus : UnaryOp, NoPoles {
   template <class T> static constexpr T vjp(T g, T x, Unread) { return g * Sigmoid::value(x); }
 };
 
-struct Erf : LibraryOp, NoPoles {
+struct Erf : UnaryOp, NoPoles {
   static constexpr std::string_view name = "erf", opcode = "eErf", formula = "erf(x)";
   template <class T> static constexpr T value(T x) { return erf(x); }
   template <class T> static constexpr T vjp(T g, T x, Unread) {

@@ -1,7 +1,7 @@
 // A pack: `n` numbers that go through the same operators at once, one in each lane of a SIMD vector (paper F.3).
 //
 // Lanes never mix: what lane i holds depends neither on i nor on the other lanes. It has the bits of the same
-// computation on that number alone, except through exp, log and tanh, which packs compute themselves (pack_math.hpp)
+// computation on that number alone, except through exp, log, tanh and erf, which packs compute themselves (pack_math.hpp)
 // and plain numbers leave to the C library, and where the target has fused operations (FMA): of a sum of two products
 // compilers fuse either. Vector extensions carry the arithmetic; compilers split a pack that is wider than the machine.
 // Functions of the C library run lane by lane.
@@ -142,6 +142,9 @@ template <class T, std::size_t n> BURTORCH_INLINE Pack<T, n> log(const Pack<T, n
 }
 template <class T, std::size_t n> BURTORCH_INLINE Pack<T, n> tanh(const Pack<T, n>& x) {
   return forEachVector(x, [](auto lanes) { return vectors::tanh(lanes); });
+}
+template <class T, std::size_t n> BURTORCH_INLINE Pack<T, n> erf(const Pack<T, n>& x) {
+  return forEachVector(x, [](auto lanes) { return vectors::erf(lanes); });
 }
 template <class T, std::size_t n> BURTORCH_INLINE Pack<T, n> sqrt(const Pack<T, n>& x) {
   return forEachVector(x, [](auto lanes) { return vectors::sqrt(lanes); });

@@ -1,7 +1,7 @@
-// exp, log, tanh and square roots of SIMD vectors, all lanes at once: no branches, no tables, no calls.
+// exp, log, tanh, erf and square roots of SIMD vectors, all lanes at once: no branches, no tables, no calls.
 //
 // For any vector of floats or doubles of the compilers' vector extensions that is no wider than the machine's; pack.hpp
-// calls them for packs of any width. The largest errors are 1.1 ulp (exp), 1.4 (log) and 2.7 (tanh), see
+// calls them for packs of any width. The largest errors are 1.1 ulp (exp), 1.4 (log), 2.7 (tanh) and 1.6 (erf), see
 // tests/simd/pack_math_test.cpp, over the whole range: overflow, denormal arguments and results, zeros of either sign,
 // infinities, NaN. A lane does not see its neighbours, so a number has the same bits in every lane; they may differ from
 // those of the C library. Rounding to nearest is assumed, as everywhere.
@@ -44,21 +44,21 @@ template <class V> BURTORCH_INLINE V numbersOf(Words<V> bits) { return reinterpr
 /// The same number in every lane. Not V{} + number: that loses the sign of -0.
 template <class V> BURTORCH_INLINE V fill(NumberOf<V> number) { return number - V{}; }
 
-/// How a number type is laid out, and where exp and tanh reach their limits.
+/// How a number type is laid out, and where exp, tanh and erf reach their limits.
 template <std::floating_point T> struct Layout;
 template <> struct Layout<float> {
   static constexpr std::uint32_t mantissaBits = 23, bias = 127;
   static constexpr std::uint32_t rootOfHalf = 0x3f3504f3;  // the bits of sqrt(1/2)
   // 16 bits of ln 2, so that their product with k is exact, and the rest.
   static constexpr float ln2High = 0x1.62e4p-1f, ln2Low = 0x1.7f7d1cp-20f, log2e = 0x1.715476p+0f;
-  static constexpr float expIsZero = -104, expIsInfinite = 89, tanhIsOne = 9.5;
+  static constexpr float expIsZero = -104, expIsInfinite = 89, tanhIsOne = 9.5, erfIsOne = 4;
 };
 template <> struct Layout<double> {
   static constexpr std::uint64_t mantissaBits = 52, bias = 1023;
   static constexpr std::uint64_t rootOfHalf = 0x3fe6a09e667f3bcd;
   static constexpr double ln2High = 0x1.62e42fefa2p-1, ln2Low = 0x1.9ef35793c7673p-41,
                           log2e = 0x1.71547652b82fep+0;
-  static constexpr double expIsZero = -746, expIsInfinite = 710, tanhIsOne = 19.5;
+  static constexpr double expIsZero = -746, expIsInfinite = 710, tanhIsOne = 19.5, erfIsOne = 6;
 };
 
 /// c0 + c2 x^2 + c4 x^4 + ...
@@ -127,6 +127,39 @@ template <class V> BURTORCH_INLINE V tanh(V x) {
   const V e = expMinusOne(rest) * power + (power - NumberOf<V>{1});
   return numbersOf<V>(bitsOf(e / (e + NumberOf<V>{2})) | sign);
 }
+
+/// erf(x), made of bell = exp(-x^2), which a caller may need for itself. For 0 <= x < 1 it is x + x N(x^2), from 1 on
+/// 1 - exp(-x^2) F(x). N and F are fits of erf(x) / x - 1 and of exp(x^2) erfc(x), the latter up to where erf rounds to 1,
+/// by Remez in 60 digits with weights that make the error the relative one of erf.
+template <class V> BURTORCH_INLINE V erfBeside(V x, V bell) {
+  using T = NumberOf<V>;
+  using L = Layout<T>;
+  const Words<V> minus = bitsOf(fill<V>(-T{}));
+  const V size = numbersOf<V>(bitsOf(x) & ~minus), square = size * size, fourth = square * square;
+  const V limited = size < L::erfIsOne ? size : fill<V>(L::erfIsOne);
+  V near, far;
+  if constexpr (std::is_same_v<T, float>) {
+    near = polynomial(square, fourth, 0x1.06eba8p-3f, -0x1.81273ep-2f, 0x1.ce2cf8p-4f, -0x1.b7f90ep-6f,
+                      0x1.5405b2p-8f, -0x1.a3f702p-11f, 0x1.496a38p-14f);
+    const V s = limited - 1.5f;
+    far = polynomial(s, s * s, 0x1.494daep-2f, -0x1.4f1996p-3f, 0x1.37ebfap-4f, -0x1.0dbb64p-5f,
+                     0x1.b5be9ap-7f, -0x1.5337bcp-8f, 0x1.01073ap-9f, -0x1.4bfc26p-11f, 0x1.c5a3d2p-14f);
+  } else {
+    near = polynomial(square, fourth, 0x1.06eba8214db68p-3, -0x1.812746b0379bdp-2, 0x1.ce2f21a040d16p-4,
+                      -0x1.b82ce311fa94ap-6, 0x1.565bccf92b44fp-8, -0x1.c02db03dd9f46p-11,
+                      0x1.f9a2baa93d4b2p-14, -0x1.f4ca4d72c02f7p-17, 0x1.b97fd3fa427f2p-20,
+                      -0x1.5c0727adf2117p-23, 0x1.d71b13f618877p-27, -0x1.abae56d3ac75ap-31);
+    // In this variable 12 coefficients do what 22 do in |x|.
+    const V s = (limited - 3.0) / (limited + 3.0);
+    far = polynomial(s, s * s, 0x1.6e9827d2297c3p-3, -0x1.4e102b9d0559cp-2, 0x1.f6ff203f5c2a8p-3,
+                     -0x1.336ffbe888d04p-3, 0x1.258b17534cf51p-4, -0x1.8fa4d0b670fc9p-6, 0x1.17dd225305432p-8,
+                     0x1.75f5bbcb2b73dp-11, -0x1.308d116466354p-11, 0x1.419558a4296e1p-14,
+                     0x1.b0b2bf3e7d0eap-14, 0x1.003ed28a1b8ap-16);
+  }
+  const V result = size < T{1} ? near * size + size : T{1} - bell * far;
+  return numbersOf<V>((bitsOf(result) & ~minus) | (bitsOf(x) & minus));  // NaN has either sign in `bell`
+}
+template <class V> BURTORCH_INLINE V erf(V x) { return erfBeside(x, exp(-(x * x))); }
 
 /// log(1 + f) for sqrt(1/2) <= 1 + f <= sqrt(2).
 template <class V> BURTORCH_INLINE V logOfOnePlus(V f) {
