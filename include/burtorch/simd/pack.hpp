@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "../ops/ops_binary.hpp"
@@ -117,19 +118,24 @@ BURTORCH_INLINE Pack<T, n> forEachLane(const Pack<T, n>& x, Function function) {
   for (T& lane : lanes) lane = function(lane);
   return Pack<T, n>::load(lanes);
 }
-/// `function` of vectors as wide as the machine's, or of the whole pack if that is less.
+/// `function` of vectors as wide as the machine's, or of the whole packs if that is less.
 template <class T, std::size_t n, class Function>
-BURTORCH_INLINE Pack<T, n> forEachVector(const Pack<T, n>& x, Function function) {
+BURTORCH_INLINE Pack<T, n> forEachVector(const Pack<T, n>& x, const Pack<T, n>& y, Function function) {
   if constexpr (n <= packWidth<T>) {
-    return function(x.lanes);
+    return function(x.lanes, y.lanes);
   } else {
-    typename Pack<T>::Vector parts[n / packWidth<T>];
-    std::memcpy(parts, &x, sizeof x);
-    for (auto& part : parts) part = function(part);
+    typename Pack<T>::Vector xs[n / packWidth<T>], ys[n / packWidth<T>];
+    std::memcpy(xs, &x, sizeof x);
+    std::memcpy(ys, &y, sizeof y);
+    for (std::size_t i = 0; i < std::size(xs); ++i) xs[i] = function(xs[i], ys[i]);
     Pack<T, n> result;
-    std::memcpy(&result, parts, sizeof result);
+    std::memcpy(&result, xs, sizeof result);
     return result;
   }
+}
+template <class T, std::size_t n, class Function>
+BURTORCH_INLINE Pack<T, n> forEachVector(const Pack<T, n>& x, Function function) {
+  return forEachVector(x, x, [function](auto lanes, const auto&) { return function(lanes); });
 }
 
 // What the rules of the operators call. Found before the functions of the same names for all numbers: more special.
@@ -145,6 +151,10 @@ template <class T, std::size_t n> BURTORCH_INLINE Pack<T, n> tanh(const Pack<T, 
 }
 template <class T, std::size_t n> BURTORCH_INLINE Pack<T, n> erf(const Pack<T, n>& x) {
   return forEachVector(x, [](auto lanes) { return vectors::erf(lanes); });
+}
+template <class T, std::size_t n>
+BURTORCH_INLINE Pack<T, n> erfBeside(const Pack<T, n>& x, const Pack<T, n>& bell) {
+  return forEachVector(x, bell, [](auto lanes, auto bells) { return vectors::erfBeside(lanes, bells); });
 }
 template <class T, std::size_t n> BURTORCH_INLINE Pack<T, n> sqrt(const Pack<T, n>& x) {
   return forEachVector(x, [](auto lanes) { return vectors::sqrt(lanes); });
