@@ -152,6 +152,7 @@ template <class T, std::size_t n> BURTORCH_INLINE Pack<T, n> tanh(const Pack<T, 
 template <class T, std::size_t n> BURTORCH_INLINE Pack<T, n> erf(const Pack<T, n>& x) {
   return forEachVector(x, [](auto lanes) { return vectors::erf(lanes); });
 }
+/// erf(x), made of `bell`, which is exp(-x^2).
 template <class T, std::size_t n>
 BURTORCH_INLINE Pack<T, n> erfBeside(const Pack<T, n>& x, const Pack<T, n>& bell) {
   return forEachVector(x, bell, [](auto lanes, auto bells) { return vectors::erfBeside(lanes, bells); });
