@@ -226,9 +226,9 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
     Frame<T> frame = tape_.frame();
     if constexpr (knobs.selects) frame.selection = &selection_;
     const auto pull = Sweep<T, C>(tape_).pullFunction(code.op());
-    forEachOperandRange(code, info, tape_.words(), [&](NodeIndex from, NodeIndex n, std::int32_t stride) {
-      marks_.set(from, n, stride);
-    });
+    forEachReachedRange(
+        code, info, tape_.words(), frame.values,
+        [&](NodeIndex from, NodeIndex n, std::int32_t stride) { marks_.set(from, n, stride); });
     if constexpr (knobs.keeps)
       passSome(frame, pull, code, info, first, last);
     else

@@ -222,8 +222,10 @@ template <class Op, class T> struct Vjps {
       return false;
     else if constexpr (operandCount<Op> == 1)
       return Traits::isNan(x);
+    else if constexpr (operandCount<Op> == 2)
+      return Traits::isNan(x, y);
     else
-      return Traits::isNan(x, y) || (operandCount<Op> == 3 && Traits::isNan(z));
+      return (passesTo<Op, 0> && Traits::isNan(x)) || Traits::isNan(y, z);
   }
 };
 

@@ -89,8 +89,8 @@ template <class T, Config C> class Sweep {
       }
     }
     [[gnu::noinline]] void setOperands(Instruction code) const {
-      forEachOperandRange(
-          code, tape.infoOf(code.op()), tape.words(),
+      forEachReachedRange(
+          code, tape.infoOf(code.op()), tape.words(), tape.frame().values,
           [&](NodeIndex first, NodeIndex count, std::int32_t stride) { marks.set(first, count, stride); });
     }
 
@@ -125,7 +125,7 @@ template <class T, Config C> class Sweep {
         isReached = isReached || !Traits::isUnreached(g[node]);
       if (!isReached) return;
       if (k <= resume) pullFunction(code.op())(tape_.frame(), code, last, true);
-      forEachOperandRange(code, info, tape_.words(),
+      forEachReachedRange(code, info, tape_.words(), tape_.frame().values,
                           [&](NodeIndex from, NodeIndex count, std::int32_t stride) {
                             for (std::int64_t i = 0; i < count; ++i)
                               setReached(static_cast<NodeIndex>(from + i * stride));

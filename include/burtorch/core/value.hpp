@@ -6,7 +6,6 @@
 // Range: neighbouring nodes as one thing (parameters, a layer's outputs), whose elements are Values.
 #pragma once
 
-#include <compare>
 #include <cstring>
 #include <initializer_list>
 #include <iterator>
@@ -14,6 +13,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "../ops/comparison.hpp"
 #include "op_dispatch.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
@@ -91,15 +91,6 @@ template <class T, Config C> class Value {
     if constexpr (C.checks)
       if (!isZero()) check(tape.valueAt(tape.indexOf(handle_)));
     return isOnTape() ? tape.valueAt(handle_.index) : number_;
-  }
-
-  friend bool operator==(const Value& x, const Value& y) { return x.value() == y.value(); }
-  friend auto operator<=>(const Value& x, const Value& y) { return x.value() <=> y.value(); }
-  template <Plain N> friend bool operator==(const Value& x, N y) {
-    return x.value() == static_cast<PlainOf<T>>(y);
-  }
-  template <Plain N> friend auto operator<=>(const Value& x, N y) {
-    return x.value() <=> static_cast<PlainOf<T>>(y);
   }
 
  private:
@@ -207,6 +198,7 @@ template <class T, Config C> void Tape<T, C>::bind(const Range<T, C>& nodes) {
 /// How operators act on a Value: they compute the number and append the node.
 template <class T, Config C> struct Mode<Value<T, C>> {
   using Scalar = T;
+  static constexpr bool recordsChoices = true;  // comparison.hpp
   using V = Value<T, C>;
 
   template <class Op> BURTORCH_INLINE static V unary(const V& x) {
@@ -220,7 +212,6 @@ template <class T, Config C> struct Mode<Value<T, C>> {
     return record<Op>(x, y);
   }
   template <class Op> BURTORCH_INLINE static V ternary(const V& x, const V& y, const V& z) {
-    if constexpr (isChoice<Op>) return ScalarTraits<T>::isZero(x.numberOn(*currentTapeSlot<T, C>)) ? z : y;
     if (x.isZero() || y.isZero() || z.isZero()) [[unlikely]]
       return withLeaves<Op>(operandOf(x), operandOf(y), operandOf(z));
     return record<Op>(x, y, z);
@@ -244,7 +235,7 @@ template <class T, Config C> struct Mode<Value<T, C>> {
   template <class Op, class... Vs> BURTORCH_INLINE static V record(const V& x, const Vs&... others) {
     constexpr std::size_t words = sizeof...(others) == 2 ? 2 : 0;
     Tape<T, C>& tape = Tape<T, C>::template withRoom<words>();
-    const T result = apply<Op>(x.numberOn(tape), others.numberOn(tape)...);
+    const T result = applied<Op>(x.numberOn(tape), others.numberOn(tape)...);
     const Opcode op = opcodeOn<Op>(tape);  // what may fail comes before anything changes
     const NodeIndex a = tape.indexOf(x.handle()), more[] = {tape.indexOf(others.handle())..., 0};
     return V(tape.append(op, a, words == 0 ? more[0] : tape.template appendWords<words>(more), result),

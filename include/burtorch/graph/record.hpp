@@ -4,7 +4,8 @@
 //   auto f = burtorch::record([&](auto x) { return innerProduct(x, x) * scale; }, std::vector{1.0, 2.0, 3.0});
 //   double value = f.valueAndGrad(x, gradient);
 //
-// What was recorded is fixed: a function that branches on its numbers replays the branch that it took while recording.
+// What was recorded is fixed: a function that branches on its numbers replays the branch that it took while recording. `select`
+// of a comparison chooses again at every replay (comparison.hpp).
 // Debug builds (checks on) record it again at every call and report a structure that has changed.
 #pragma once
 

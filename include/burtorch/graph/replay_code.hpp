@@ -6,6 +6,7 @@
 // zero: the first gradient that reaches a number is stored, not added to zero.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <type_traits>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "../core/analysis.hpp"
 #include "../core/op_dispatch.hpp"
 #include "../simd/pack.hpp"
+#include "reached_sweep.hpp"
 
 BURTORCH_FUSE_BEGIN
 namespace burtorch::inline BURTORCH_TARGET::graph {
@@ -38,10 +40,13 @@ template <class E> class ReplayCode {
       T constant;
       const UserOp<E>* user;
       const Word* summed;
+      ReachedSweep<E>* choices;
     };
   };
 
  public:
+  ReplayCode(const ReplayCode&) = delete;
+  ReplayCode& operator=(const ReplayCode&) = delete;
   /// Takes what `root` depends on. The first `inputCount` numbers of the tape may change, the others stay as recorded.
   template <class N, Config C>
   ReplayCode(const Tape<N, C>& tape, NodeIndex root, std::size_t inputCount)
@@ -70,6 +75,11 @@ template <class E> class ReplayCode {
   static const Step* turn(const Step* step, E* values, E* gradients, const Word* words, E) {
     for (NodeIndex i = 0; i < step->b; ++i) gradients[step->summed[i]] = E(0);
     gradients[step->result] = E(1);
+    BURTORCH_JUMP step[1].run(step + 1, values, gradients, words, E(1));
+  }
+  /// The whole way back of a graph with choices.
+  static const Step* sweepReached(const Step* step, E* values, E* gradients, const Word* words, E) {
+    step->choices->run(values, gradients, words, step->result);
     BURTORCH_JUMP step[1].run(step + 1, values, gradients, words, E(1));
   }
   static const Step* pause(const Step* step, E*, E*, const Word*, E) { return step + 1; }
@@ -205,8 +215,23 @@ template <class E> class ReplayCode {
     planForward(tape, active);
     both_ = forward_;
     append(forward_, {&stop, 0, 0, 0, 0, {T{}}});
-    planBackward(tape, active);
+    const bool hasChoice = std::any_of(active.begin(), active.end(),
+                                       [&](const Active& at) { return tape.infoOf(at.code.op()).isChoice; });
+    if (hasChoice)
+      planReached(tape, active);
+    else
+      planBackward(tape, active);
     append(both_, {&stop, 0, 0, 0, 0, {T{}}});
+  }
+  template <class N, Config C> void planReached(const Tape<N, C>& tape, const std::vector<Active>& active) {
+    // Choices are operators beyond the list, which packs do not replay.
+    if constexpr (std::is_same_v<N, E>) {
+      for (std::size_t k = active.size(); k-- > 0;) choices_.add(tape, active[k].code, active[k].last);
+      choices_.finish();
+      Step step{&sweepReached, 0, 0, root_, 0, {T{}}};
+      step.choices = &choices_;
+      append(both_, step);
+    }
   }
 
   template <class N, Config C> Step stepOf(const Tape<N, C>& tape, const Active& at) const {
@@ -292,6 +317,7 @@ template <class E> class ReplayCode {
   NodeIndex root_;
   std::vector<Step> forward_, both_;
   std::vector<NodeIndex> summed_;
+  ReachedSweep<E> choices_;
 };
 
 #undef BURTORCH_JUMP

@@ -1,5 +1,5 @@
 // What a compile-time graph knows of an operator: its opcode, which numbers its slope looks at, and, for an operator of
-// the user's own, where its rules are. Comparisons are operators only here: in the other modes they are C++'s own.
+// the user's own, where its rules are.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "../core/op_dispatch.hpp"
+#include "../ops/comparison.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET::graph {
 
@@ -15,38 +16,9 @@ struct Constant : LeafOp {
   static constexpr std::string_view name = "constant";
 };
 
-// Conditions are numbers, 1 or 0. No gradient flows through them.
-struct ConditionOp {
-  static constexpr bool isCondition = true;
-};
-struct Less : BinaryOp, ConditionOp {
-  static constexpr std::string_view name = "less";
-  template <class T> static constexpr T value(T x, T y) { return select(x < y, T{1}, T{0}); }
-};
-struct LessEqual : BinaryOp, ConditionOp {
-  static constexpr std::string_view name = "lessEqual";
-  template <class T> static constexpr T value(T x, T y) { return select(x <= y, T{1}, T{0}); }
-};
-struct Equal : BinaryOp, ConditionOp {
-  static constexpr std::string_view name = "equal";
-  template <class T> static constexpr T value(T x, T y) { return select(x == y, T{1}, T{0}); }
-};
-struct And : BinaryOp, ConditionOp {
-  static constexpr std::string_view name = "and";
-  template <class T> static constexpr T value(T x, T y) { return x * y; }
-};
-struct Or : BinaryOp, ConditionOp {
-  static constexpr std::string_view name = "or";
-  template <class T> static constexpr T value(T x, T y) { return select(x > y, x, y); }
-};
-struct Not : UnaryOp, ConditionOp {
-  static constexpr std::string_view name = "not";
-  template <class T> static constexpr T value(T x) { return T{1} - x; }
-};
-
 template <class... Ops>
-TypeList<Ops..., Constant, Less, LessEqual, Equal, And, Or, Not, ops::Select> withConditions(
-    TypeList<Ops...>);
+TypeList<Ops..., Constant, ops::Less, ops::LessEqual, ops::Equal, ops::And, ops::Or, ops::Not, ops::Select>
+    withConditions(TypeList<Ops...>);
 using GraphOps = decltype(withConditions(OpList{}));
 
 /// The opcode of an operator of the user's own; its rules are behind a pointer.

@@ -149,13 +149,15 @@ template <class T> struct Condition {
                   "relu, max or min instead of if, ?:, while");
     return false;
   }
-  friend constexpr Condition operator!(Condition x) { return {apply<graph::Not>(x.symbol)}; }
+  friend constexpr Condition operator!(Condition x) { return {apply<ops::Not>(x.symbol)}; }
   friend constexpr Condition operator&&(Condition x, Condition y) {
-    return {apply<graph::And>(x.symbol, y.symbol)};
+    return {apply<ops::And>(x.symbol, y.symbol)};
   }
   friend constexpr Condition operator||(Condition x, Condition y) {
-    return {apply<graph::Or>(x.symbol, y.symbol)};
+    return {apply<ops::Or>(x.symbol, y.symbol)};
   }
+  friend constexpr Condition operator&(Condition x, Condition y) { return x && y; }
+  friend constexpr Condition operator|(Condition x, Condition y) { return x || y; }
 };
 
 namespace detail {
@@ -174,22 +176,22 @@ template <class Op, class X, class Y> constexpr auto compare(X x, Y y) {
 
 template <class X, class Y>
 requires detail::ComparesSymbols<X, Y>
-constexpr auto operator<(X x, Y y) { return detail::compare<graph::Less>(x, y); }
+constexpr auto operator<(X x, Y y) { return detail::compare<ops::Less>(x, y); }
 template <class X, class Y>
 requires detail::ComparesSymbols<X, Y>
-constexpr auto operator<=(X x, Y y) { return detail::compare<graph::LessEqual>(x, y); }
+constexpr auto operator<=(X x, Y y) { return detail::compare<ops::LessEqual>(x, y); }
 template <class X, class Y>
 requires detail::ComparesSymbols<X, Y>
-constexpr auto operator>(X x, Y y) { return detail::compare<graph::Less>(y, x); }
+constexpr auto operator>(X x, Y y) { return detail::compare<ops::Less>(y, x); }
 template <class X, class Y>
 requires detail::ComparesSymbols<X, Y>
-constexpr auto operator>=(X x, Y y) { return detail::compare<graph::LessEqual>(y, x); }
+constexpr auto operator>=(X x, Y y) { return detail::compare<ops::LessEqual>(y, x); }
 template <class X, class Y>
 requires detail::ComparesSymbols<X, Y>
-constexpr auto operator==(X x, Y y) { return detail::compare<graph::Equal>(x, y); }
+constexpr auto operator==(X x, Y y) { return detail::compare<ops::Equal>(x, y); }
 template <class X, class Y>
 requires detail::ComparesSymbols<X, Y>
-constexpr auto operator!=(X x, Y y) { return !detail::compare<graph::Equal>(x, y); }
+constexpr auto operator!=(X x, Y y) { return !detail::compare<ops::Equal>(x, y); }
 
 /// Records the choice: all of a, b and the condition are computed, the gradient goes to the one chosen.
 template <class T> constexpr Symbol<T> select(Condition<T> condition, Symbol<T> a, Symbol<T> b) {

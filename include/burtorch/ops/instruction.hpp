@@ -151,4 +151,14 @@ void forEachOperandRange(Instruction instruction, const OpInfo& info, const Word
   }
 }
 
+/// As above, for those operands that a gradient goes to: none of a condition's, and of a choice's the one that it chooses.
+template <class T, class Visit>
+void forEachReachedRange(Instruction instruction, const OpInfo& info, const Word* words, const T* values,
+                         Visit visit) {
+  if (info.isCondition) return;
+  if (!info.isChoice) return forEachOperandRange(instruction, info, words, visit);
+  const bool choosesZ = ScalarTraits<T>::isZero(values[instruction.a()]);
+  visit(words[instruction.b() + (choosesZ ? 1 : 0)], NodeIndex{1}, std::int32_t{1});
+}
+
 }  // namespace burtorch::inline BURTORCH_TARGET

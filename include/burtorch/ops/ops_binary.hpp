@@ -141,17 +141,18 @@ struct MinConst : ConstantOp, NoPoles {
 };
 
 /// A choice between two numbers by a third. Only what is chosen gets a gradient; the other one gets nothing, not even the
-/// NaN of a pole: the same as if the function had branched. `select` on Values branches.
+/// NaN of a pole: the same as if the function had branched.
 struct Select : TernaryOp, NoPoles {
   static constexpr std::string_view name = "select", formula = "x != 0 ? y : z";
   static constexpr bool isChoice = true;
+  // What is not chosen gets -0, the only number that changes no sum: the careful sweep reads the sign of a zero.
   template <class T> static constexpr auto choosesY(T x) { return x != T{0}; }
   template <class T> static constexpr T value(T x, T y, T z) { return select(x != T{0}, y, z); }
   template <class T> static constexpr T vjpY(T g, T x, Unread, Unread, Unread) {
-    return select(x != T{0}, g, T{0});
+    return select(x != T{0}, g, -T{0});
   }
   template <class T> static constexpr T vjpZ(T g, T x, Unread, Unread, Unread) {
-    return select(x != T{0}, T{0}, g);
+    return select(x != T{0}, -T{0}, g);
   }
 };
 
