@@ -193,36 +193,9 @@ template <class E> class ReplayCode {
     }
   };
 
-  // Not inlined: it runs once, and its caller is often a loop that needs the registers.
-  template <class N, Config C> [[gnu::noinline]] void plan(const Tape<N, C>& tape, std::size_t inputCount) {
-    View<N, C> view{tape};
-    view.firsts.push_back(0);
-    for (std::size_t k = 0; view.firsts.back() <= root_; ++k)
-      view.firsts.push_back(view.firsts.back() + static_cast<NodeIndex>(tape.outputCount(k)));
-    std::vector<std::uint8_t> reached(tape.size()), varying(tape.size());
-    const Marks isReached(reached.data()), isVarying(varying.data());
-    isReached.set(root_);
-    reaches(view, isReached, [](std::size_t) { return true; });
-    isVarying.set(0, inputCount, 1);
-    varies(view, isVarying, [&](std::size_t k) { return isReached.hasAny(view.results(k)); });
-    std::vector<Active> active;
-    for (std::size_t k = 0; k < view.instructionCount(); ++k) {
-      const Instruction code = tape.instruction(k);
-      if (!tape.infoOf(code.op()).isLeaf() && isReached.hasAny(view.results(k)) &&
-          isVarying.hasAny(view.results(k)))
-        active.push_back({code, view.firsts[k + 1] - 1});
-    }
-    planForward(tape, active);
-    both_ = forward_;
-    append(forward_, {&stop, 0, 0, 0, 0, {T{}}});
-    const bool hasChoice = std::any_of(active.begin(), active.end(),
-                                       [&](const Active& at) { return tape.infoOf(at.code.op()).isChoice; });
-    if (hasChoice)
-      planReached(tape, active);
-    else
-      planBackward(tape, active);
-    append(both_, {&stop, 0, 0, 0, 0, {T{}}});
-  }
+  // Not inlined: it runs once, and its caller is often a loop that needs the registers. Out of the class, so that it can be
+  // compiled once: all steps are made here.
+  template <class N, Config C> [[gnu::noinline]] void plan(const Tape<N, C>& tape, std::size_t inputCount);
   template <class N, Config C> void planReached(const Tape<N, C>& tape, const std::vector<Active>& active) {
     // Choices are operators beyond the list, which packs do not replay.
     if constexpr (std::is_same_v<N, E>) {
@@ -319,6 +292,46 @@ template <class E> class ReplayCode {
   std::vector<NodeIndex> summed_;
   ReachedSweep<E> choices_;
 };
+
+template <class E>
+template <class N, Config C>
+void ReplayCode<E>::plan(const Tape<N, C>& tape, std::size_t inputCount) {
+  View<N, C> view{tape};
+  view.firsts.push_back(0);
+  for (std::size_t k = 0; view.firsts.back() <= root_; ++k)
+    view.firsts.push_back(view.firsts.back() + static_cast<NodeIndex>(tape.outputCount(k)));
+  std::vector<std::uint8_t> reached(tape.size()), varying(tape.size());
+  const Marks isReached(reached.data()), isVarying(varying.data());
+  isReached.set(root_);
+  reaches(view, isReached, [](std::size_t) { return true; });
+  isVarying.set(0, inputCount, 1);
+  varies(view, isVarying, [&](std::size_t k) { return isReached.hasAny(view.results(k)); });
+  std::vector<Active> active;
+  for (std::size_t k = 0; k < view.instructionCount(); ++k) {
+    const Instruction code = tape.instruction(k);
+    if (!tape.infoOf(code.op()).isLeaf() && isReached.hasAny(view.results(k)) &&
+        isVarying.hasAny(view.results(k)))
+      active.push_back({code, view.firsts[k + 1] - 1});
+  }
+  planForward(tape, active);
+  both_ = forward_;
+  append(forward_, {&stop, 0, 0, 0, 0, {T{}}});
+  const bool hasChoice = std::any_of(active.begin(), active.end(),
+                                     [&](const Active& at) { return tape.infoOf(at.code.op()).isChoice; });
+  if (hasChoice)
+    planReached(tape, active);
+  else
+    planBackward(tape, active);
+  append(both_, {&stop, 0, 0, 0, 0, {T{}}});
+}
+
+#define BURTORCH_REPLAY_INSTANCES(EXTERN, T)                                            \
+  EXTERN template void ReplayCode<T>::plan(const Tape<T, defaultConfig>&, std::size_t); \
+  EXTERN template void ReplayCode<Pack<T>>::plan(const Tape<T, defaultConfig>&, std::size_t);
+#ifdef BURTORCH_COMPILED  // by the target burtorch::compiled, which holds them (src/replay.cpp)
+BURTORCH_REPLAY_INSTANCES(extern, double)
+BURTORCH_REPLAY_INSTANCES(extern, float)
+#endif
 
 #undef BURTORCH_JUMP
 
