@@ -1,19 +1,20 @@
 // Causal self-attention of many heads: position t of a sample looks at positions 0 ... t of the same sample.
 //
-// A sample's positions are neighbouring columns; lanes are queries, so the softmax over keys is vertical. The six products
-// are those of product.hpp, in either direction. The weights of attention are kept behind the results, [key][query] for
-// every sample and head; where their gradients would go, the slope has its scratch memory. Samples of few positions, at
-// most one vector of them, take a shorter way through registers.
+// A sample's positions are neighbouring columns; lanes are queries, so the softmax over keys is vertical. Samples of few
+// positions, at most one vector of them, go through registers, and their weights are kept behind the results, [key][query]
+// for every sample and head. Longer ones are computed in blocks (blocked_attention.hpp); kept are two numbers for each query
+// and head, [most][share], and the slope computes the weights again. So a tape grows linearly with the positions.
 //
 // The weight of a later position is exactly 0. So finite numbers there change no bit of an earlier result, and a query or a
-// key never does, finite or not. A value that is infinite or NaN makes earlier queries of the same vector NaN, since 0 * inf
-// is NaN (in PyTorch all earlier ones), and the gradients of its head and sample; other heads and samples are not affected.
+// key never does, finite or not. In a sample of at most one vector a value that is infinite or NaN makes earlier queries NaN,
+// since 0 * inf is NaN (as in PyTorch), and the gradients of its head and sample; in a longer sample it changes none of the
+// earlier results. Other heads and samples are not affected.
 #pragma once
 
 #include <cmath>
 
+#include "blocked_attention.hpp"
 #include "matrix.hpp"
-#include "product.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
 
@@ -28,84 +29,88 @@ struct AttentionLayer : LayerOp {
     if (s.fitsOneVector())
       return s.positions == lanes<T> ? valueInRegisters<true>(s, layer, results)
                                      : valueInRegisters<false>(s, layer, results);
-    forEachHead(s, [&](std::size_t at, std::size_t weightsAt) {
-      const T *q = layer.operand(0) + at, *k = layer.operand(1) + at, *v = layer.operand(2) + at;
-      T *out = results + at, *weights = results + s.weights + weightsAt;
-      nn::forEachVector<T>(s.positions, [&](std::size_t t, std::size_t n) {
-        multiply<T>(k, 1, s.columns, {q + t, s.columns}, {weights + t, s.positions}, t + n, s.size, n, false);
-        softmaxOfKeys(s, weights + t, t, n);
-        multiply<T>(v, s.columns, 1, {weights + t, s.positions}, {out + t, s.columns}, s.size, t + n, n,
-                    false);
-      });
+    forEachHead(s, 2 * s.positions, [&](std::size_t at, std::size_t keptAt) {
+      T* const kept = results + s.kept + keptAt;
+      blocked(s, layer, at).value(results + at, kept, kept + s.positions);
     });
   }
 
   template <class T> static void vjp(const Layer<T>& layer) {
-    using Pack = nn::LanePack<T>;
     const Shape<T> s(layer);
     if (s.fitsOneVector())
       return s.positions == lanes<T> ? vjpInRegisters<true>(s, layer) : vjpInRegisters<false>(s, layer);
-    forEachHead(s, [&](std::size_t at, std::size_t weightsAt) {
-      const T *q = layer.operand(0) + at, *k = layer.operand(1) + at, *v = layer.operand(2) + at;
-      const T *go = layer.resultGradients() + at, *weights = layer.results() + s.weights + weightsAt;
-      T* scores = layer.resultGradients() + s.weights + weightsAt;  // their gradients
-      T *gq = layer.operandGradient(0) + at, *gk = layer.operandGradient(1) + at,
-        *gv = layer.operandGradient(2) + at;
-      nn::forEachVector<T>(s.positions, [&](std::size_t t, std::size_t n) {
-        const std::size_t keys = t + n;
-        multiply<T>(v, 1, s.columns, {go + t, s.columns}, {scores + t, s.positions}, keys, s.size, n, false);
-        const auto in = [&](const T* numbers, std::size_t u) {
-          return nn::loadSome(numbers + u * s.positions + t, n);
-        };
-        Pack dot(T{0});
-        for (std::size_t u = 0; u < keys; ++u) dot = dot + in(weights, u) * in(scores, u);
-        for (std::size_t u = 0; u < s.positions; ++u)
-          nn::storeSome<T>(scores + u * s.positions + t,
-                           u < keys ? in(weights, u) * Pack(s.scale) * (in(scores, u) - dot) : Pack(T{0}), n);
-        if (layer.wants(0))
-          multiply<T>(k, s.columns, 1, {scores + t, s.positions}, {gq + t, s.columns}, s.size, keys, n, true);
-      });
-      if (layer.wants(1))
-        nn::OuterProduct<T>{
-            {gk, s.columns}, {q, s.columns}, {scores, s.positions}, s.size, s.positions, s.positions, true}
-            .run();
-      if (layer.wants(2))
-        nn::OuterProduct<T>{
-            {gv, s.columns}, {go, s.columns}, {weights, s.positions}, s.size, s.positions, s.positions, true}
-            .run();
+    const auto gradient = [&](NodeIndex k, std::size_t at) {
+      return layer.wants(k) ? layer.operandGradient(k) + at : nullptr;
+    };
+    forEachHead(s, 2 * s.positions, [&](std::size_t at, std::size_t keptAt) {
+      const T* const kept = layer.results() + s.kept + keptAt;
+      blocked(s, layer, at)
+          .vjp({layer.results() + at, layer.resultGradients() + at, kept, kept + s.positions, gradient(0, at),
+                gradient(1, at), gradient(2, at)});
     });
   }
 
-  /// The weights that a layer has kept, of one sample and head: element (query, key).
+  /// How many numbers a layer keeps behind its results.
   template <class T>
-  static const T& weightOf(const Layer<T>& layer, std::size_t sample, std::size_t head, std::size_t query,
-                           std::size_t key) {
+  static std::size_t keptCount(std::size_t columns, std::size_t heads, std::size_t positions) {
+    return columns * heads * (fitsOneVector<T>(positions) ? positions : 2);
+  }
+
+  /// The weight of one sample and head with which a query takes the value of a key. Computed here for long samples.
+  template <class T>
+  static T weightOf(const Layer<T>& layer, std::size_t sample, std::size_t head, std::size_t query,
+                    std::size_t key) {
+    using std::exp;
     const Shape<T> s(layer);
-    return layer.results()[s.weights + ((sample * s.heads + head) * s.positions + key) * s.positions + query];
+    const T* const kept = layer.results() + s.kept;
+    const std::size_t at = sample * s.heads + head;
+    if (s.fitsOneVector()) return kept[(at * s.positions + key) * s.positions + query];
+    if (key > query) return T{0};
+    const std::size_t first = head * s.size * s.columns + sample * s.positions;
+    const T *q = layer.operand(0) + first + query, *k = layer.operand(1) + first + key;
+    T score{0};
+    for (std::size_t e = 0; e < s.size; ++e) score = score + k[e * s.columns] * q[e * s.columns];
+    const T *most = kept + 2 * at * s.positions, *share = most + s.positions;
+    return exp((score - most[query]) * s.scale) * share[query];
   }
 
  private:
   template <class T> static constexpr std::size_t lanes = nn::laneCount<T>;
 
   template <class T> struct Shape {
-    std::size_t heads, size, columns, positions, weights;
+    std::size_t heads, size, columns, positions;
+    std::size_t kept;  // where that lies behind the results
     T scale;
     explicit Shape(const Layer<T>& layer)
         : heads(layer.own()[0]),
           size(layer.own()[1]),
           columns(layer.own()[2]),
           positions(layer.own()[3]),
-          weights(heads * size * columns),
+          kept(heads * size * columns),
           scale(T{1} / T(std::sqrt(static_cast<PlainOf<T>>(size)))) {}
-    bool fitsOneVector() const { return nn::laneCount<T> != 1 && positions <= nn::laneCount<T>; }
+    bool fitsOneVector() const { return AttentionLayer::fitsOneVector<T>(positions); }
   };
+  template <class T> static bool fitsOneVector(std::size_t positions) {
+    return lanes<T> != 1 && positions <= lanes<T>;
+  }
+  template <class T>
+  static nn::BlockedAttention<T> blocked(const Shape<T>& s, const Layer<T>& layer, std::size_t at) {
+    return {s.size,
+            s.positions,
+            s.columns,
+            s.scale,
+            layer.operand(0) + at,
+            layer.operand(1) + at,
+            layer.operand(2) + at};
+  }
 
-  /// Calls `visit(where its columns start, where its weights start)`.
-  template <class T, class Visit> static void forEachHead(const Shape<T>& s, Visit visit) {
-    std::size_t weightsAt = 0;
+  /// Calls `visit(where its columns start, where that starts which is kept of it)`.
+  template <class T, class Visit>
+  static void forEachHead(const Shape<T>& s, std::size_t keptOfEach, Visit visit) {
+    std::size_t keptAt = 0;
     for (std::size_t column = 0; column < s.columns; column += s.positions)
-      for (std::size_t head = 0; head < s.heads; ++head, weightsAt += s.positions * s.positions)
-        visit(head * s.size * s.columns + column, weightsAt);
+      for (std::size_t head = 0; head < s.heads; ++head, keptAt += keptOfEach)
+        visit(head * s.size * s.columns + column, keptAt);
   }
 
   // Where a sample's positions fit into one vector, the weights of a head are as many vectors as it has positions, and stay
@@ -161,7 +166,7 @@ struct AttentionLayer : LayerOp {
   static void valueInRegisters(const Shape<T>& s, const Layer<T>& layer, T* results) {
     if constexpr (nn::laneCount<T> != 1) {
       using Pack = nn::LanePack<T>;
-      forEachHead(s, [&](std::size_t at, std::size_t weightsAt) {
+      forEachHead(s, s.positions * s.positions, [&](std::size_t at, std::size_t weightsAt) {
         nn::Lanes<T> w[lanes<T>];
         outer<isFull, T>(s, layer.operand(0) + at, layer.operand(1) + at, w);
         Pack most(w[0]);
@@ -176,7 +181,7 @@ struct AttentionLayer : LayerOp {
         });
         const nn::Lanes<T> share = (Pack(T{1}) / sum).lanes;
         nn::unroll<lanes<T>>([&]<std::size_t i>() BURTORCH_INLINE_LAMBDA { w[i] = w[i] * share; });
-        T* weights = results + s.weights + weightsAt;
+        T* weights = results + s.kept + weightsAt;
         nn::unroll<lanes<T>>([&]<std::size_t i>() BURTORCH_INLINE_LAMBDA {
           if (isFull || i < s.positions) storeRow<isFull, T>(s, weights + i * s.positions, w[i]);
         });
@@ -185,10 +190,10 @@ struct AttentionLayer : LayerOp {
     }
   }
   template <bool isFull, class T> static void vjpInRegisters(const Shape<T>& s, const Layer<T>& layer) {
-    forEachHead(s, [&](std::size_t at, std::size_t weightsAt) {
+    forEachHead(s, s.positions * s.positions, [&](std::size_t at, std::size_t weightsAt) {
       const T* go = layer.resultGradients() + at;
       nn::Lanes<T> w[lanes<T>], g[lanes<T>];
-      const T* weights = layer.results() + s.weights + weightsAt;
+      const T* weights = layer.results() + s.kept + weightsAt;
       nn::unroll<lanes<T>>([&]<std::size_t i>() BURTORCH_INLINE_LAMBDA {
         w[i] = isFull || i < s.positions ? loadRow<isFull>(s, weights + i * s.positions) : nn::fill(T{0});
       });
@@ -203,37 +208,6 @@ struct AttentionLayer : LayerOp {
       nn::transposeVectors<T>(w);
       if (layer.wants(2)) inner<true, isFull>(s, w, go, layer.operandGradient(2) + at);
     });
-  }
-
-  /// A product for at most one vector of columns.
-  template <class T>
-  static void multiply(const T* w, std::size_t outputStride, std::size_t inputStride, nn::Rows<const T> x,
-                       nn::Rows<T> y, std::size_t outputs, std::size_t inputs, std::size_t columns,
-                       bool isAdded) {
-    nn::Product<T>{w, outputStride, inputStride, x, y, outputs, inputs, columns, nullptr, isAdded}.run();
-  }
-
-  /// Turns scores [key][query], for the n queries from t on, into weights; keys after a query get 0.
-  template <class T> static void softmaxOfKeys(const Shape<T>& s, T* scores, std::size_t t, std::size_t n) {
-    using Pack = nn::LanePack<T>;
-    using std::exp;
-    const std::size_t keys = t + n;
-    Pack query = Pack(T(static_cast<PlainOf<T>>(t)));
-    if constexpr (nn::laneCount<T> != 1)
-      for (std::size_t i = 0; i < lanes<T>; ++i) query.set(i, static_cast<T>(t + i));
-    const auto isSeen = [&](std::size_t u) { return Pack(T(static_cast<PlainOf<T>>(u))) <= query; };
-    const auto at = [&](std::size_t u) { return nn::loadSome(scores + u * s.positions, n); };
-    Pack most = at(0);
-    for (std::size_t u = 1; u < keys; ++u) most = select(isSeen(u) && most < at(u), at(u), most);
-    Pack sum(T{0});
-    for (std::size_t u = 0; u < keys; ++u) {
-      const Pack weight = select(isSeen(u), exp((at(u) - most) * Pack(s.scale)), Pack(T{0}));
-      nn::storeSome<T>(scores + u * s.positions, weight, n);
-      sum = sum + weight;
-    }
-    const Pack share = Pack(T{1}) / sum;
-    for (std::size_t u = 0; u < s.positions; ++u)
-      nn::storeSome<T>(scores + u * s.positions, u < keys ? at(u) * share : Pack(T{0}), n);
   }
 };
 
@@ -255,8 +229,8 @@ Matrix<T, C> attention(const Matrix<T, C>& queries, const Matrix<T, C>& keys, co
   const Block operands[] = {queries.block(), keys.block(), values.block()};
   const Word own[] = {static_cast<Word>(heads), static_cast<Word>(rows / heads), static_cast<Word>(columns),
                       static_cast<Word>(positions)};
-  const std::size_t weights = columns * heads * positions;
-  return {recordLayer<ops::AttentionLayer, T, C>(operands, own, rows * columns + weights), rows, columns};
+  const std::size_t results = rows * columns + ops::AttentionLayer::keptCount<T>(columns, heads, positions);
+  return {recordLayer<ops::AttentionLayer, T, C>(operands, own, results), rows, columns};
 }
 
 BURTORCH_LAYER_ONCE(ops::AttentionLayer)
