@@ -38,7 +38,11 @@ template <> struct Fields<burtorch::GptConfig> {
         fixed(toggle("tied", &C::isTied, false, true,
                      "use the token embedding as the head's weights, as GPT-2 does")),
         fixed(toggle("gelu", &C::activation, burtorch::Activation::relu, burtorch::Activation::gelu,
-                     "use GELU instead of ReLU, as GPT-2 does")));
+                     "the same as --activation gelu")),
+        // After "gelu", which is all that files of earlier versions say.
+        fixed(choice("activation", &C::activation,
+                     {burtorch::Activation::relu, burtorch::Activation::gelu, burtorch::Activation::geluTanh},
+                     "activation of the feed-forward layers (GPT-2 has gelu-tanh, nanoGPT gelu)")));
   }
 };
 template <> struct Fields<burtorch::CharMlpConfig> {

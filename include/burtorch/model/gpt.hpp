@@ -27,7 +27,7 @@ struct GptConfig {
   bool hasAttentionBias = false;  // on q, k, v; GPT-2 has them
   bool hasBiases = true;          // on everything else; nanoGPT does without, on q, k, v too
   bool isTied = false;            // the head has the weights of the token embedding and no bias; GPT-2's has
-  Activation activation = Activation::relu;  // of the feed-forward network; GPT-2 has gelu
+  Activation activation = Activation::relu;  // of the feed-forward network; GPT-2 has geluTanh
 
   std::size_t hiddenWidth() const { return hidden > 0 ? hidden : 4 * width; }
   void check() const {
