@@ -25,6 +25,7 @@ template <class Options, class Type> struct Field {
   Type least{}, most{};         // of numbers; of a toggle, without and with its flag
   std::string value{};          // what the help calls a text: "FILE"
   bool isFixed = false;         // a run that is resumed cannot change it
+  bool isLater = false;         // files from before it have it at its default
   std::vector<Type> choices{};  // of an enumeration that is given by name
 
   std::string flag() const { return "--" + name; }
@@ -60,6 +61,11 @@ Field<Options, Type> choice(std::string name, Type Options::*member, std::vector
 template <class Type> constexpr bool isToggle = std::is_same_v<Type, bool> || std::is_enum_v<Type>;
 template <class Options, class Type> Field<Options, Type> fixed(Field<Options, Type> field) {
   field.isFixed = true;
+  return field;
+}
+
+template <class Options, class Type> Field<Options, Type> later(Field<Options, Type> field) {
+  field.isLater = true;
   return field;
 }
 
@@ -126,7 +132,7 @@ std::string readFields(Options& options, const std::string& prefix, const burtor
   forEachField<Options>([&]<class Type>(const Field<Options, Type>& field) {
     const auto found = metadata.find(field.key(prefix));
     if (found == metadata.end()) {
-      if (!isToggle<Type> && missing.empty())
+      if (!isToggle<Type> && !field.isLater && missing.empty())
         missing = field.key(prefix);  // files older than a switch have it off
       return;
     }
