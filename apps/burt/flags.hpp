@@ -76,6 +76,11 @@ class Flags {
              text = given;
            });
   }
+  /// A flag whose value `set` reads; it throws if it cannot.
+  void add(std::string name, std::string value, std::string help,
+           std::function<void(const std::string& flag, const std::string& text)> set) {
+    insert(std::move(name), std::move(value), std::move(help), std::move(set));
+  }
   /// A flag without a value.
   void add(std::string name, std::string help, std::function<void()> set) {
     insert(std::move(name), "", std::move(help),

@@ -38,7 +38,14 @@ template <> struct Fields<burtorch::GptConfig> {
         fixed(toggle("tied", &C::isTied, false, true,
                      "use the token embedding as the head's weights, as GPT-2 does")),
         fixed(toggle("gelu", &C::activation, burtorch::Activation::relu, burtorch::Activation::gelu,
-                     "use GELU instead of ReLU, as GPT-2 does")));
+                     "the same as --activation gelu")),
+        // After "gelu", which is all that files of earlier versions say.
+        fixed(choice("activation", &C::activation,
+                     {burtorch::Activation::relu, burtorch::Activation::gelu, burtorch::Activation::geluTanh},
+                     "activation of the feed-forward layers (GPT-2 has gelu-tanh, nanoGPT gelu)")),
+        later(fixed(number("padded-vocabulary", &C::paddedVocabulary, 0, UINT32_MAX,
+                           "rows of the token embedding and the head; 0: as many as there are tokens"))),
+        later(fixed(number("norm-epsilon", &C::normEpsilon, 1e-12, 1, "epsilon of the layer norms"))));
   }
 };
 template <> struct Fields<burtorch::CharMlpConfig> {
@@ -72,7 +79,7 @@ struct Count {
 };
 /// How many parameters a model of this configuration has, without building it.
 inline std::uint64_t parameterCountOf(const burtorch::GptConfig& c) {
-  const Count one = c.hasBiases ? 1 : 0, w = c.width, v = c.vocabulary,
+  const Count one = c.hasBiases ? 1 : 0, w = c.width, v = c.vocabularyRows(),
               hidden = c.hidden > 0 ? Count(c.hidden) : Count(4) * w;
   const Count norm = w + one * w, qkv = Count(3) * w * (w + Count(c.hasAttentionBias ? 1 : 0)),
               projection = w * (w + one), expand = hidden * (w + one), contract = w * (hidden + one);

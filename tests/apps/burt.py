@@ -143,12 +143,37 @@ class Training(Burt):
         self.assertGreater(len(gpt.pop("vocabulary")), 20)
         size = tensors["wte.weight"]["shape"][0]
         self.assertEqual(gpt, {"model": "gpt", "vocabulary_size": str(size), "context": "8", "width": "8", "layers": "1",
-                               "heads": "2", "hidden": "32", "final_norm": "0", "attention_bias": "0", "gelu": "1", "no_biases": "0", "tied": "0",
+                               "heads": "2", "hidden": "32", "final_norm": "0", "attention_bias": "0", "gelu": "1",
+                               "activation": "gelu", "padded_vocabulary": "0", "norm_epsilon": "1e-05", "no_biases": "0", "tied": "0",
                                "step": "3", "burtorch": version})
         _, mlp = self.header("mlp.safetensors")
         self.assertGreater(len(mlp.pop("vocabulary")), 20)
         self.assertEqual(mlp, {"model": "mlp", "vocabulary_size": "27", "context": "16", "embedding": "64", "hidden": "8",
                                "step": "4", "burtorch": version})
+
+    def test_activations_by_name(self):
+        self.train("--steps", "3", "--out", "flag", "--gelu")
+        self.train("--steps", "3", "--out", "name", "--activation", "gelu")
+        self.same_state("flag", "name")
+        self.train("--steps", "5", "--schedule", "constant", "--out", "whole", "--activation", "gelu-tanh")
+        self.train("--steps", "3", "--schedule", "constant", "--out", "part", "--activation", "gelu-tanh")
+        metadata = self.header("part/state.safetensors")[1]
+        self.assertEqual((metadata["gelu"], metadata["activation"]), ("0", "gelu-tanh"))
+        resume = ["train", "gpt", "--resume", "part", "--steps", "5"]
+        for flags in (["--gelu"], ["--activation", "gelu"], ["--activation", "relu"]):
+            self.assertIn(flags[0] + (" " + flags[1] if len(flags) > 1 else "") + " contradicts", self.refused(*resume, *flags))
+        self.burt(*resume, "--activation", "gelu-tanh")
+        self.same_state("whole", "part")
+        self.assertIn("expected one of relu, gelu, gelu-tanh, got 'swish'", self.refused("train", "gpt", "--activation", "swish"))
+
+    def test_a_padded_vocabulary_has_more_rows_and_no_more_tokens(self):
+        self.train("--steps", "3", "--out", "run", "--padded-vocabulary", "128", "--tied", "--init", "gpt2")
+        tensors, metadata = self.header("run/state.safetensors")
+        self.assertEqual(tensors["wte.weight"]["shape"], [128, 8])
+        self.assertLess(int(metadata["vocabulary_size"]), 128)
+        self.burt("train", "gpt", "--resume", "run", "--steps", "5")
+        self.assertTrue(self.burt("sample", "--model", "run", "--length", "50", "--temperature", "100").stdout)
+        self.assertIn("padded to 5", self.refused("train", "gpt", "--padded-vocabulary", "5"))
 
     def test_gpts_without_biases_and_with_a_tied_head_train_and_resume(self):
         self.train("--steps", "3", "--out", "run", "--no-biases", "--tied", "--final-norm")

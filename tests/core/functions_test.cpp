@@ -36,6 +36,7 @@ const Function functions[] = {
     {"softplus", [](X x, X) { return softplus(x); }},
     {"erf", [](X x, X) { return erf(x); }},
     {"gelu", [](X x, X) { return gelu(x); }},
+    {"geluTanh", [](X x, X) { return geluTanh(x); }},
     {"log1p", [](X x, X) { return log1p(x); }},
     {"expm1", [](X x, X) { return expm1(x); }},
     {"add", [](X x, X y) { return x + y; }},

@@ -43,6 +43,9 @@ const Allowance allowances[] = {
     {"gelu", false, [](Real x, Real) { return std::fabs(x); },
      "1 + erf: erf near -1 is known to an ulp of 1"},
     {"gelu", true, [](Real, Real) { return Real{2}; }, "1 + erf, and for x < 0 the two terms cancel"},
+    {"geluTanh", false, [](Real x, Real) { return std::fabs(x); },
+     "1 + tanh: tanh near -1 is known to an ulp of 1"},
+    {"geluTanh", true, [](Real, Real) { return Real{2}; }, "1 + tanh, and for x < 0 the two terms cancel"},
 };
 
 template <class T> Real allowed(std::string_view name, bool ofSlope, Real x, Real want) {
@@ -288,6 +291,7 @@ TEST(PublicFunctions, OfOneNumberAreTheOperatorsOfTheirNames) {
   expectIs<ops::Softplus>([](auto x, auto) { return softplus(x); });
   expectIs<ops::Erf>([](auto x, auto) { return erf(x); });
   expectIs<ops::Gelu>([](auto x, auto) { return gelu(x); });
+  expectIs<ops::GeluTanh>([](auto x, auto) { return geluTanh(x); });
   expectIs<ops::Log1p>([](auto x, auto) { return log1p(x); });
   expectIs<ops::Expm1>([](auto x, auto) { return expm1(x); });
 }

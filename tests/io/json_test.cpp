@@ -172,5 +172,47 @@ TEST(Json, WritesNoInvalidUtf8) {
   }
 }
 
+double readReal(std::string_view json) {
+  JsonReader reader(json, "f");
+  const double value = reader.real();
+  reader.end();
+  return value;
+}
+TEST(JsonNumbers, OfAnyKindAsDoubles) {
+  EXPECT_EQ(readReal(" 0"), 0);
+  EXPECT_EQ(readReal("-12.5"), -12.5);
+  EXPECT_EQ(readReal("1e-05"), 1e-5);
+  EXPECT_EQ(readReal("0.1E+2"), 10);
+  for (const char* json :
+       {"", "-", ".5", "1.", "1e", "1e+", "01", "+1", "NaN", "Infinity", "1e999", "0x1", "1 2"})
+    EXPECT_NE(sentenceOf([&] { readReal(json); }), "") << json;
+}
+std::string afterSkip(std::string_view json) {
+  JsonReader reader(json, "f");
+  std::string rest;
+  reader.object([&](const std::string& key) {
+    if (key == "wanted")
+      rest += reader.string();
+    else
+      reader.skip();
+  });
+  reader.end();
+  return rest;
+}
+TEST(Json, ValuesOfAnyKindArePassedOver) {
+  EXPECT_EQ(
+      afterSkip(R"({"a": {"b": [1, [], {}, [[-2.5]], "]}"], "c": null}, "wanted": "x", "d": [true, false]})"),
+      "x");
+  for (const char* json :
+       {R"({"a": })", R"({"a": [1,]})", R"({"a": [1})", R"({"a": {"b"}})", R"({"a": {"b": 1]})",
+        R"({"a": {1: 2}})", R"({"a": tru})", R"({"a": [1 2]})", R"({"a": [)", R"({"a": nul)"})
+    EXPECT_NE(sentenceOf([&] { afterSkip(json); }), "") << json;
+  const auto nested = [](std::size_t depth) {
+    return "{\"a\": " + std::string(depth, '[') + std::string(depth, ']') + ", \"wanted\": \"y\"}";
+  };
+  EXPECT_EQ(afterSkip(nested(64)), "y");
+  EXPECT_NE(sentenceOf([&] { afterSkip(nested(65)); }), "");
+}
+
 }  // namespace
 }  // namespace burtorch

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "model/parity.hpp"
+#include "reference/error_sentence.hpp"
 
 namespace burtorch {
 namespace {
@@ -56,6 +57,45 @@ template <class Set> Outcome outcomeOf(const GptConfig& config, Set set) {
 }
 const GptConfig small{.vocabulary = 6, .context = 4, .width = 8, .layers = 2, .heads = 2, .finalNorm = true};
 
+TEST(Gpt, PaddedVocabularyAddsLogitsToTheSoftmaxAndNoTokens) {
+  GptConfig padded = small;
+  padded.paddedVocabulary = 16;
+  const Gpt<double> gpt(padded), plain(small);
+  EXPECT_EQ(gpt.layout().size(), plain.layout().size() + 10 * (8 + 8 + 1));
+  // Extra rows whose logits are -1000 are not there.
+  const auto fill = [](const std::string& name, std::span<double> values) {
+    const std::size_t columns = name.ends_with("bias") ? 1 : 8;
+    if (name != "wte.weight" && !name.starts_with("head")) return;
+    for (std::size_t i = 6 * columns; i < values.size(); ++i) values[i] = name == "head.bias" ? -1000 : 0;
+  };
+  const Outcome with = outcomeOf(padded, fill), without = outcomeOf(small, fill);
+  EXPECT_NEAR(with.loss, without.loss, 1e-13);
+  for (const auto& [name, gradients] : without.gradients)
+    for (std::size_t i = 0; i < gradients.size(); ++i)
+      EXPECT_NEAR(with.gradients.at(name)[i], gradients[i], 1e-13) << name;
+
+  ParameterStore<double> parameters(gpt.layout());
+  Tape<double> tape(parameters);
+  const CurrentTape here(tape);
+  EXPECT_EQ(gpt.logits(std::vector<TokenId>{1, 2, 3, 4}).rows(), 16u);
+  EXPECT_EQ(sentenceOf([&] {
+              gpt.logits(std::vector<TokenId>{1, 2, 6, 4});
+            }),
+            "Gpt: token 6 is out of range for a vocabulary of 6");
+  EXPECT_EQ(sentenceOf([&] {
+              gpt.loss(std::vector<TokenId>{1, 2, 3, 4}, std::vector<TokenId>{2, 3, 4, 15});
+            }),
+            "Gpt: target 15 is out of range for a vocabulary of 6");
+  padded.paddedVocabulary = 5;
+  EXPECT_EQ(sentenceOf([&] { const Gpt<double> tooFew(padded); }),
+            "a GPT with a vocabulary of 6 cannot have it padded to 5; choose at least as many");
+}
+TEST(Gpt, EpsilonOfTheNormsIsAnOption) {
+  GptConfig large = small;
+  large.normEpsilon = 0.5;
+  const auto keep = [](const std::string&, std::span<double>) {};
+  EXPECT_GT(std::abs(outcomeOf(large, keep).loss - outcomeOf(small, keep).loss), 1e-3);
+}
 TEST(Gpt, WithoutBiasesIsWithBiasesOfZero) {
   GptConfig plain = small;
   plain.hasBiases = false;

@@ -12,8 +12,8 @@ namespace burtorch {
 namespace {
 
 constexpr std::size_t samples = 8;
-constexpr Activation all[] = {Activation::identity, Activation::sigmoid, Activation::relu, Activation::tanh,
-                              Activation::gelu};
+constexpr Activation all[] = {Activation::identity, Activation::sigmoid, Activation::relu,
+                              Activation::tanh,     Activation::gelu,    Activation::geluTanh};
 
 /// The output of a 3-4-2 network of neurons whose weights are those of `mlp`.
 std::vector<Value<double>> byNeurons(const Mlp<double>& mlp, const std::vector<Value<double>>& inputs) {

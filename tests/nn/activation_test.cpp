@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <burtorch/core/backward.hpp>
+#include <numbers>
 
 #include "reference/error_sentence.hpp"
 
@@ -17,8 +18,9 @@ TEST(Activation, NamesGoBothWays) {
 }
 
 TEST(Activation, RefusesAnUnknownName) {
-  EXPECT_EQ(sentenceOf([] { activationFromName("swish"); }),
-            "there is no activation called \"swish\": choose from identity, sigmoid, relu, tanh, gelu");
+  EXPECT_EQ(
+      sentenceOf([] { activationFromName("swish"); }),
+      "there is no activation called \"swish\": choose from identity, sigmoid, relu, tanh, gelu, gelu-tanh");
 }
 
 TEST(Activation, OfANumberAndOfAMatrixIsItsOperator) {
@@ -35,6 +37,8 @@ TEST(Activation, OfANumberAndOfAMatrixIsItsOperator) {
   expectBoth(Activation::relu, 0.7);
   expectBoth(Activation::tanh, std::tanh(0.7));
   expectBoth(Activation::gelu, 0.7 * 0.5 * (1 + std::erf(0.7 / std::sqrt(2.0))));
+  expectBoth(Activation::geluTanh,
+             0.7 * 0.5 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (0.7 + 0.044715 * 0.343))));
 }
 
 TEST(Activation, GainsArePyTorchs) {
@@ -42,6 +46,7 @@ TEST(Activation, GainsArePyTorchs) {
   EXPECT_EQ(gainOf(Activation::sigmoid), 1);
   EXPECT_EQ(gainOf(Activation::tanh), 5.0 / 3);
   EXPECT_EQ(gainOf(Activation::relu), std::sqrt(2.0));
+  EXPECT_EQ(gainOf(Activation::geluTanh), gainOf(Activation::gelu));
 }
 
 }  // namespace

@@ -42,6 +42,7 @@ TYPED_TEST(ElementwiseTest, Relu) { expectTwin<ops::Relu, TypeParam>(); }
 TYPED_TEST(ElementwiseTest, Tanh) { expectTwin<ops::Tanh, TypeParam>(); }
 TYPED_TEST(ElementwiseTest, Sigmoid) { expectTwin<ops::Sigmoid, TypeParam>(); }
 TYPED_TEST(ElementwiseTest, Gelu) { expectTwin<ops::Gelu, TypeParam>(); }
+TYPED_TEST(ElementwiseTest, GeluTanh) { expectTwin<ops::GeluTanh, TypeParam>(); }
 TYPED_TEST(ElementwiseTest, Exp) { expectTwin<ops::Exp, TypeParam>(); }
 TYPED_TEST(ElementwiseTest, Add) { expectPairTwin<ops::Add, TypeParam>(false); }
 TYPED_TEST(ElementwiseTest, Mul) { expectPairTwin<ops::Mul, TypeParam>(false); }
@@ -71,6 +72,7 @@ TEST(Elementwise, FunctionsAreTheOperatorsOfTheirNames) {
   expectSameNumbers(tanh(x), map<ops::Tanh>(x));
   expectSameNumbers(sigmoid(x), map<ops::Sigmoid>(x));
   expectSameNumbers(gelu(x), map<ops::Gelu>(x));
+  expectSameNumbers(geluTanh(x), map<ops::GeluTanh>(x));
   expectSameNumbers(x + x, map<ops::Add>(x, x));
 }
 

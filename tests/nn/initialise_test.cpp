@@ -29,7 +29,7 @@ TEST(Initialise, ByFanInKeepsTheSizeOfASignal) {
 }
 
 template <class Initialise> void forEachBlock(Initialise initialise, auto check) {
-  const Gpt<double> gpt({.vocabulary = 65, .context = 8, .width = 96, .layers = 1, .heads = 6});
+  const Gpt<double> gpt({.vocabulary = 65, .context = 8, .width = 96, .layers = 3, .heads = 6});
   ParameterStore<double> parameters(gpt.layout());
   Rng rng(5);
   initialise(parameters, rng);
@@ -43,9 +43,10 @@ TEST(Initialise, LikePyTorch) {
   std::size_t inputs = 0;
   forEachBlock([](auto& parameters, Rng& rng) { parameters.initialise(rng); },
                [&](const Parameter& block, std::span<const double> values) {
-                 if (block.role == ParameterRole::weight) inputs = block.columns;
+                 if (block.role == ParameterRole::weight || block.role == ParameterRole::residual)
+                   inputs = block.columns;
                  const double bound = 1 / std::sqrt(static_cast<double>(inputs));
-                 if (block.role == ParameterRole::weight) {
+                 if (block.role == ParameterRole::weight || block.role == ParameterRole::residual) {
                    EXPECT_NEAR(deviationOf(values), bound / std::sqrt(3.0), 0.05 * bound);
                  }
                  if (block.role == ParameterRole::gain) {
@@ -76,6 +77,9 @@ TEST(Initialise, LikeGpt2) {
                [](const Parameter& block, std::span<const double> values) {
                  if (block.role == ParameterRole::weight || block.role == ParameterRole::table) {
                    EXPECT_NEAR(deviationOf(values), 0.02, 0.002);
+                 }
+                 if (block.role == ParameterRole::residual) {  // two branches in each of 3 layers
+                   EXPECT_NEAR(deviationOf(values), 0.02 / std::sqrt(6.0), 0.0006);
                  }
                  if (block.role == ParameterRole::bias) {
                    EXPECT_EQ(deviationOf(values), 0);

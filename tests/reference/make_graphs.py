@@ -14,7 +14,8 @@ UNARY = {
     "relu": torch.relu, "tanh": torch.tanh, "exp": torch.exp, "negativeLog": lambda x: -torch.log(x), "sigmoid": torch.sigmoid,
     "inv": torch.reciprocal, "sqr": torch.square, "pow3": lambda x: x**3, "logarithm": torch.log, "sqrt": torch.sqrt,
     "invSqrt": torch.rsqrt, "neg": torch.neg, "sin": torch.sin, "cos": torch.cos, "abs": torch.abs,
-    "softplus": lambda x: F.softplus(x, threshold=1000), "erf": torch.erf, "gelu": F.gelu, "log1p": torch.log1p, "expm1": torch.expm1,
+    "softplus": lambda x: F.softplus(x, threshold=1000), "erf": torch.erf, "gelu": F.gelu,
+    "geluTanh": lambda x: F.gelu(x, approximate="tanh"), "log1p": torch.log1p, "expm1": torch.expm1,
 }
 BINARY = {
     "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div, "mean": lambda x, y: (x + y) / 2,

@@ -68,6 +68,10 @@ inline Real normalDensity(Real x) { return std::exp(-x * x / 2) / std::sqrt(2 * 
 // By erfc, which does not cancel in the lower tail.
 inline Real normalBelow(Real x) { return std::erfc(-x / std::sqrt(Real{2})) / 2; }
 
+// (1 + tanh(u)) / 2 is the logistic function of 2 u, which does not cancel; this is the 2 u of gelu's approximation.
+inline Real geluTanhOdds(Real x) { return std::sqrt(8 / pi) * (x + 0.044715L * x * x * x); }
+inline Real geluTanhOddsSlope(Real x) { return std::sqrt(8 / pi) * (1 + 3 * 0.044715L * x * x); }
+
 inline const Unary unaries[] = {
     {"relu",
      [](Real x) { return std::fmax(x, Real{0}); },
@@ -124,6 +128,17 @@ inline const Unary unaries[] = {
      [](Real x) { return normalBelow(x) + x * normalDensity(x); },
      {.low = -4, .high = 4, .leastSlope = 0.3L},
      [](Real x) { return normalBelow(x) + std::fabs(x) * normalDensity(x); }},
+    {"geluTanh",
+     [](Real x) { return x * logistic(geluTanhOdds(x)); },
+     [](Real x) {
+       const Real share = logistic(geluTanhOdds(x));
+       return share + x * share * (1 - share) * geluTanhOddsSlope(x);
+     },
+     {.low = -4, .high = 4, .leastSlope = 0.3L},
+     [](Real x) {
+       const Real share = logistic(geluTanhOdds(x));
+       return share + std::fabs(x) * share * (1 - share) * geluTanhOddsSlope(x);
+     }},
     {"log1p", [](Real x) { return std::log1p(x); }, [](Real x) { return 1 / (1 + x); }, {.low = -0.8L}},
     {"expm1",
      [](Real x) { return std::expm1(x); },

@@ -7,10 +7,10 @@
 
 namespace packs {
 
-constexpr std::string_view values[] = {"exp",       "logarithm",    "negativeLog", "tanh",
-                                       "sigmoid",   "softplus",     "erf",         "gelu",
-                                       "logSumExp", "crossEntropy", "softmax"};
-constexpr std::string_view slopes[] = {"softplus", "erf", "gelu", "logSumExp", "crossEntropy"};
+constexpr std::string_view values[] = {"exp",      "logarithm", "negativeLog",  "tanh",
+                                       "sigmoid",  "softplus",  "erf",          "gelu",
+                                       "geluTanh", "logSumExp", "crossEntropy", "softmax"};
+constexpr std::string_view slopes[] = {"softplus", "erf", "gelu", "geluTanh", "logSumExp", "crossEntropy"};
 
 inline bool isOwnValue(std::string_view op) {
   return std::find(std::begin(values), std::end(values), op) != std::end(values);

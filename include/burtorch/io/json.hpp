@@ -1,15 +1,17 @@
-// The part of JSON that headers of files need: objects, arrays, strings and whole numbers without sign. Strict: what the
-// standard (RFC 8259) forbids is an error, and so is what no header needs (fractions, true, null, ...).
+// JSON (RFC 8259) for headers and settings of files. Strict: what the standard forbids is an error, and so is a value of
+// another kind than the caller expects; what a caller has no use for it can pass over (`skip`).
 //
 // The caller says what it expects next, so a text cannot make the reader go deeper than the caller's own code: there is
-// no recursion. Results are never longer than the text they come from. Errors name the byte at which reading stopped.
+// no recursion. A value that is passed over may be nested 64 deep. Results are never longer than the text they come from. Errors name the byte at which reading stopped.
 #pragma once
 
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "../base/check.hpp"
@@ -84,6 +86,67 @@ class JsonReader : public HeaderText {
       refuse("a whole number");
     return value;
   }
+  /// A number of any kind, as the nearest double.
+  double real() {
+    skipSpace();
+    const std::size_t first = at_;
+    const auto isAt = [&](std::string_view letters) {
+      return at_ < text_.size() && letters.find(text_[at_]) != std::string_view::npos;
+    };
+    const auto someDigits = [&] {
+      if (!isAt("0123456789")) refuse("a digit");
+      while (isAt("0123456789")) ++at_;
+    };
+    if (isAt("-")) ++at_;
+    const bool beginsWithZero = isAt("0");
+    const std::size_t whole = at_;
+    someDigits();
+    if (beginsWithZero && at_ > whole + 1) refuse("a number without leading zeros");
+    if (isAt(".")) {
+      ++at_;
+      someDigits();
+    }
+    if (isAt("eE")) {
+      ++at_;
+      if (isAt("+-")) ++at_;
+      someDigits();
+    }
+    double value = 0;
+    if (std::from_chars(text_.data() + first, text_.data() + at_, value).ec != std::errc{})
+      refuse("a number within the range of a double before this");
+    return value;
+  }
+  bool boolean() {
+    if (takesWord("true")) return true;
+    if (!takesWord("false")) refuse("true or false");
+    return false;
+  }
+  /// Passes over null, if it is next.
+  bool takesNull() { return takesWord("null"); }
+  /// Passes over a value of any kind.
+  void skip() {
+    char ends[64];  // of the objects and arrays around
+    std::size_t depth = 0;
+    do {
+      const bool isObject = takes('{');
+      if (isObject || takes('[')) {
+        const char end = isObject ? '}' : ']';
+        if (depth == sizeof ends) refuse("a value nested at most 64 deep");
+        if (!takes(end)) {
+          ends[depth++] = end;
+          if (isObject) skipKey();
+          continue;
+        }
+      } else {
+        skipSingle();
+      }
+      while (depth > 0 && !takes(',')) {
+        --depth;
+        take(ends[depth], ends[depth] == '}' ? "',' or '}'" : "',' or ']'");
+      }
+      if (depth > 0 && ends[depth - 1] == '}') skipKey();
+    } while (depth > 0);
+  }
   /// Nothing but white space may follow.
   void end(const char* expected = "the end of the header") {
     skipSpace();
@@ -97,6 +160,24 @@ class JsonReader : public HeaderText {
   }
 
  private:
+  bool takesWord(std::string_view word) {
+    skipSpace();
+    if (!text_.substr(at_).starts_with(word)) return false;
+    at_ += word.size();
+    return true;
+  }
+  void skipKey() {
+    string();
+    take(':', "':'");
+  }
+  /// A value that is neither an object nor an array.
+  void skipSingle() {
+    if (takesWord("null") || takesWord("true") || takesWord("false")) return;
+    if (at_ < text_.size() && text_[at_] == '"')
+      string();
+    else
+      real();
+  }
   void appendEscaped(std::string& result) {
     constexpr std::string_view letters = "\"\\/bfnrt", meanings = "\"\\/\b\f\n\r\t";
     ++at_;

@@ -22,17 +22,29 @@ namespace burtorch::inline BURTORCH_TARGET {
 
 struct GptConfig {
   std::size_t vocabulary = 65, context = 8, width = 24, layers = 6, heads = 6;
+  // Rows of the token embedding and of the head, for sizes that kernels like better (nanoGPT has 50304 for 50257); 0: as many
+  // as the vocabulary. As in nanoGPT, the rows beyond it take part in the softmax of a loss, which drives their logits down;
+  // they are no tokens: never read, never a target, never generated.
+  std::size_t paddedVocabulary = 0;
   std::size_t hidden = 0;         // of the feed-forward network; 0: four times the width
   bool finalNorm = false;         // GPT-2 has one
   bool hasAttentionBias = false;  // on q, k, v; GPT-2 has them
   bool hasBiases = true;          // on everything else; nanoGPT does without, on q, k, v too
   bool isTied = false;            // the head has the weights of the token embedding and no bias; GPT-2's has
-  Activation activation = Activation::relu;  // of the feed-forward network; GPT-2 has gelu
+  Activation activation = Activation::relu;  // of the feed-forward network; GPT-2 has geluTanh
 
+  double normEpsilon = 1e-5;  // of the layer norms
+
+  std::size_t vocabularyRows() const { return paddedVocabulary > 0 ? paddedVocabulary : vocabulary; }
   std::size_t hiddenWidth() const { return hidden > 0 ? hidden : 4 * width; }
   void check() const {
     if (vocabulary < 2 || context == 0 || width == 0 || layers == 0 || heads == 0)
       fail("a GPT needs a vocabulary of at least 2 and no size of 0");
+    if (paddedVocabulary > 0 && paddedVocabulary < vocabulary)
+      fail("a GPT with a vocabulary of %zu cannot have it padded to %zu; choose at least as many", vocabulary,
+           paddedVocabulary);
+    if (!(normEpsilon > 0))
+      fail("the epsilon of a GPT's layer norms is %g; it must be positive", normEpsilon);
     if (hasAttentionBias && !hasBiases) fail("a GPT without biases cannot have them on q, k and v");
     if (width % heads != 0) fail("a width of %zu cannot be shared among %zu heads", width, heads);
   }
@@ -45,15 +57,15 @@ template <class T, Config C = defaultConfig> class Gpt {
 
   explicit Gpt(const GptConfig& config)
       : config_(validated(config)),
-        tokens_(layout_, "wte", config.vocabulary, config.width),
+        tokens_(layout_, "wte", config.vocabularyRows(), config.width),
         positions_(layout_, "wpe", config.context, config.width) {
     for (std::size_t i = 0; i < config.layers; ++i)
       blocks_.emplace_back(layout_, "blocks." + std::to_string(i) + ".", config);
-    if (config.finalNorm) finalNorm_.emplace_back(layout_, "ln_f", config.width, config.hasBiases);
+    if (config.finalNorm) finalNorm_.emplace_back(normOf(layout_, "ln_f", config));
     if (config.isTied)
       head_.emplace_back(tokens_.table);
     else
-      head_.emplace_back(layout_, "head", config.width, config.vocabulary, config.hasBiases);
+      head_.emplace_back(layout_, "head", config.width, config.vocabularyRows(), config.hasBiases);
     places_.resize(config.context);
     std::iota(places_.begin(), places_.end(), TokenId{0});
   }
@@ -75,7 +87,7 @@ template <class T, Config C = defaultConfig> class Gpt {
   /// As many samples as use a weight some 32 times while it is in a register.
   std::size_t bestTile() const { return std::max<std::size_t>(1, 32 / config_.context); }
 
-  /// The logits of every position, [vocabulary][columns], of samples with `positions` tokens each; 0: a whole context. A
+  /// The logits of every position, [rows of the vocabulary][columns], of samples with `positions` tokens each; 0: a whole context. A
   /// shorter text than the context is one sample of its own length.
   Matrix<T, C> logits(std::span<const TokenId> tokens, std::size_t positions = 0) const {
     if (positions == 0) positions = config_.context;
@@ -83,6 +95,7 @@ template <class T, Config C = defaultConfig> class Gpt {
       fail("Gpt: samples of %zu tokens are longer than the context, %zu", positions, config_.context);
     if (tokens.empty() || tokens.size() % positions != 0)
       fail("Gpt: expected a multiple of %zu tokens, got %zu", positions, tokens.size());
+    requireInVocabulary(tokens, "token");
     Matrix<T, C> x =
         tokens_.template lookup<T, C>(tokens, tokens.size()) +
         positions_.template repeated<T, C>(std::span(places_).first(positions), tokens.size() / positions);
@@ -92,10 +105,25 @@ template <class T, Config C = defaultConfig> class Gpt {
   }
   /// The mean cross-entropy of all positions that have a target.
   Value<T, C> loss(std::span<const TokenId> tokens, std::span<const TokenId> targets) const {
+    requireInVocabulary(targets, "target");
     return meanCrossEntropy(logits(tokens), targets);
   }
 
  private:
+  /// Where rows are padded; otherwise embedding and loss find out themselves.
+  void requireInVocabulary(std::span<const TokenId> tokens, const char* what) const {
+    if (config_.vocabularyRows() == config_.vocabulary) return;
+    for (const TokenId token : tokens)
+      if (token >= config_.vocabulary && token != noToken)
+        fail(ErrorCode::outOfRange, "Gpt: %s %u is out of range for a vocabulary of %zu", what, token,
+             config_.vocabulary);
+  }
+  static LayerNorm normOf(ParameterLayout& layout, const std::string& name, const GptConfig& config) {
+    LayerNorm norm(layout, name, config.width, config.hasBiases);
+    norm.epsilon = config.normEpsilon;
+    return norm;
+  }
+
   struct Block {
     LayerNorm norm1;
     Linear qkv, projection;
@@ -103,12 +131,14 @@ template <class T, Config C = defaultConfig> class Gpt {
     Linear expand, contract;
 
     Block(ParameterLayout& layout, const std::string& name, const GptConfig& config)
-        : norm1(layout, name + "ln1", config.width, config.hasBiases),
+        : norm1(normOf(layout, name + "ln1", config)),
           qkv(layout, name + "attn.qkv", config.width, 3 * config.width, config.hasAttentionBias),
-          projection(layout, name + "attn.proj", config.width, config.width, config.hasBiases),
-          norm2(layout, name + "ln2", config.width, config.hasBiases),
+          projection(layout, name + "attn.proj", config.width, config.width, config.hasBiases,
+                     ParameterRole::residual),
+          norm2(normOf(layout, name + "ln2", config)),
           expand(layout, name + "mlp.fc1", config.width, config.hiddenWidth(), config.hasBiases),
-          contract(layout, name + "mlp.fc2", config.hiddenWidth(), config.width, config.hasBiases) {}
+          contract(layout, name + "mlp.fc2", config.hiddenWidth(), config.width, config.hasBiases,
+                   ParameterRole::residual) {}
 
     Matrix<T, C> operator()(const Matrix<T, C>& x, const GptConfig& config, std::size_t positions) const {
       const Matrix<T, C> all = qkv(norm1(x));

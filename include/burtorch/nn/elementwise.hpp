@@ -150,6 +150,7 @@ template <class T, Config C> Matrix<T, C> relu(const Matrix<T, C>& x) { return m
 template <class T, Config C> Matrix<T, C> tanh(const Matrix<T, C>& x) { return map<ops::Tanh>(x); }
 template <class T, Config C> Matrix<T, C> sigmoid(const Matrix<T, C>& x) { return map<ops::Sigmoid>(x); }
 template <class T, Config C> Matrix<T, C> gelu(const Matrix<T, C>& x) { return map<ops::Gelu>(x); }
+template <class T, Config C> Matrix<T, C> geluTanh(const Matrix<T, C>& x) { return map<ops::GeluTanh>(x); }
 
 // What the functions above use.
 BURTORCH_LAYER_ONCE(ops::Each<ops::Neg>)
@@ -157,6 +158,7 @@ BURTORCH_LAYER_ONCE(ops::Each<ops::Relu>)
 BURTORCH_LAYER_ONCE(ops::Each<ops::Tanh>)
 BURTORCH_LAYER_ONCE(ops::Each<ops::Sigmoid>)
 BURTORCH_LAYER_ONCE(ops::Each<ops::Gelu>)
+BURTORCH_LAYER_ONCE(ops::Each<ops::GeluTanh>)
 BURTORCH_LAYER_ONCE(ops::EachPair<ops::Add>)
 BURTORCH_LAYER_ONCE(ops::EachPair<ops::Sub>)
 BURTORCH_LAYER_ONCE(ops::EachPair<ops::Mul>)

@@ -131,9 +131,8 @@ struct Linear {
   Parameter weight, bias;
 
   Linear(ParameterLayout& layout, const std::string& name, std::size_t inputs, std::size_t outputs,
-         bool hasBias = true)
-      : weight(layout.add(name + ".weight", ParameterRole::weight, outputs, inputs,
-                          FirstNumbers::likeLinear(inputs))) {
+         bool hasBias = true, ParameterRole role = ParameterRole::weight)
+      : weight(layout.add(name + ".weight", role, outputs, inputs, FirstNumbers::likeLinear(inputs))) {
     if (hasBias)
       bias = layout.add(name + ".bias", ParameterRole::bias, outputs, 1, FirstNumbers::likeLinear(inputs));
   }

@@ -14,8 +14,9 @@
 
 namespace burtorch::inline BURTORCH_TARGET {
 
-/// What a block is for: it decides whether the block decays, and how its tensor is saved.
-enum class ParameterRole : std::uint8_t { weight, bias, gain, table };
+/// What a block is for: it decides whether the block decays, and how its tensor is saved. `residual` is a weight whose
+/// results are added to what went into its branch of the model.
+enum class ParameterRole : std::uint8_t { weight, bias, gain, table, residual };
 
 /// A block of parameters as layers use it: a matrix, row by row, and its number among the blocks.
 struct Parameter {
@@ -25,7 +26,7 @@ struct Parameter {
 
   bool isPresent() const { return rows > 0; }
   /// Whether weight decay is meant for it.
-  bool decays() const { return role == ParameterRole::weight || role == ParameterRole::table; }
+  bool decays() const { return role != ParameterRole::bias && role != ParameterRole::gain; }
   std::size_t size() const { return std::size_t{rows} * columns; }
   Block block() const { return {first, static_cast<std::uint32_t>(size()), true}; }
 };

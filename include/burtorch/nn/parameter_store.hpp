@@ -143,14 +143,20 @@ template <class T> class ParameterStore {
   GradientBuffer<T> gradients_;
 };
 
-/// As GPT-2 starts: everything normal with deviation 0.02, biases 0, gains 1.
+/// As GPT-2 starts: everything normal with deviation 0.02, biases 0, gains 1. Weights at the end of a residual branch have
+/// deviation 0.02 / sqrt(number of branches), so that the sum over all branches does not grow with their number.
 template <class T> void initialiseLikeGpt2(ParameterStore<T>& parameters, Rng& rng) {
-  for (const Parameter& block : parameters.layout().blocks())
-    fill(parameters.values(block),
-         block.role == ParameterRole::bias   ? FirstNumbers::constant(0)
-         : block.role == ParameterRole::gain ? FirstNumbers::constant(1)
-                                             : FirstNumbers::normal(0.02),
-         rng);
+  const auto blocks = parameters.layout().blocks();
+  const auto branches = std::ranges::count(blocks, ParameterRole::residual, &Parameter::role);
+  const auto startOf = [&](const Parameter& block) {
+    switch (block.role) {
+      case ParameterRole::bias: return FirstNumbers::constant(0);
+      case ParameterRole::gain: return FirstNumbers::constant(1);
+      case ParameterRole::residual: return FirstNumbers::normal(0.02 / std::sqrt(branches));
+      default: return FirstNumbers::normal(0.02);
+    }
+  };
+  for (const Parameter& block : blocks) fill(parameters.values(block), startOf(block), rng);
 }
 
 /// Sets the gradients of all parameters to zero.

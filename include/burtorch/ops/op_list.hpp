@@ -53,7 +53,7 @@ using OpList = TypeList<ops::Leaf,
                         // one number
                         ops::Relu, ops::Tanh, ops::Exp, ops::NegLog, ops::Sigmoid, ops::Inv, ops::Sqr,
                         ops::Cub, ops::Log, ops::Sqrt, ops::InvSqrt, ops::Neg, ops::Sin, ops::Cos, ops::Abs,
-                        ops::Softplus, ops::Erf, ops::Gelu, ops::Log1p, ops::Expm1, ops::Atan,
+                        ops::Softplus, ops::Erf, ops::Gelu, ops::GeluTanh, ops::Log1p, ops::Expm1, ops::Atan,
                         // two numbers
                         ops::Add, ops::Sub, ops::Mul, ops::Div, ops::Mean, ops::AddSquares, ops::MeanSquares,
                         ops::NegativeMean, ops::Max, ops::Min,

@@ -160,6 +160,27 @@ struct Gelu : UnaryOp, NoPoles {
   }
 };
 
+/// gelu by its approximation with tanh, as GPT-2 has it ("gelu_new"). As in PyTorch, the slope is NaN where the square of x
+/// overflows.
+struct GeluTanh : UnaryOp {
+  static constexpr std::string_view name = "geluTanh", opcode = "eGeluTanh",
+                                    formula = "x / 2 * (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))";
+  static constexpr double rootOfTwoByPi = std::numbers::inv_sqrtpi * std::numbers::sqrt2, cubic = 0.044715;
+
+  template <class T> static constexpr T value(T x) { return x * T{0.5} * (T{1} + tanh(inner(x, x * x))); }
+  template <class T> static constexpr T vjp(T g, T x, Unread) {
+    const T square = x * x, t = tanh(inner(x, square)), twiceShare = T{1} + t;
+    const T innerSlope = static_cast<PlainOf<T>>(3 * rootOfTwoByPi * cubic) * square +
+                         T{static_cast<PlainOf<T>>(rootOfTwoByPi)};
+    return g * (T{0.5} * twiceShare + x * T{0.5} * ((T{1} - t) * twiceShare) * innerSlope);
+  }
+
+ private:
+  template <class T> static constexpr T inner(T x, T square) {
+    return static_cast<PlainOf<T>>(rootOfTwoByPi) * (x + static_cast<PlainOf<T>>(cubic) * (square * x));
+  }
+};
+
 struct Log1p : LibraryOp, NoPoles {
   static constexpr std::string_view name = "log1p", opcode = "eLog1p", formula = "log(1 + x)";
   template <class T> static constexpr T value(T x) { return log1p(x); }
@@ -223,6 +244,7 @@ template <Number X> BURTORCH_INLINE constexpr X abs(X x) { return apply<ops::Abs
 template <Number X> BURTORCH_INLINE constexpr X softplus(X x) { return apply<ops::Softplus>(x); }
 template <Number X> BURTORCH_INLINE constexpr X erf(X x) { return apply<ops::Erf>(x); }
 template <Number X> BURTORCH_INLINE constexpr X gelu(X x) { return apply<ops::Gelu>(x); }
+template <Number X> BURTORCH_INLINE constexpr X geluTanh(X x) { return apply<ops::GeluTanh>(x); }
 template <Number X> BURTORCH_INLINE constexpr X log1p(X x) { return apply<ops::Log1p>(x); }
 template <Number X> BURTORCH_INLINE constexpr X expm1(X x) { return apply<ops::Expm1>(x); }
 template <Number X> BURTORCH_INLINE constexpr X atan(X x) { return apply<ops::Atan>(x); }
