@@ -23,6 +23,7 @@ FOLDERS = {
     "core": ("the engine: tape, value, backward and its knobs", ("base", "ops", "simd")),
     "functional": ("gradients and Hessian-vector products of functions, gradient check", ("base", "ops", "core")),
     "graph": ("compile-time graphs, recorded functions", ("base", "ops", "simd", "core")),
+    "parallel": ("several threads at work on one thing", ("base", "core")),
     "nn": ("parameters, layers and losses, one per file", ("base", "ops", "simd", "core")),
     "model": ("composition of layers; no derivative is written here", ("base", "core", "nn")),
     "oracle": ("what an optimiser may ask of a function", ("base", "core", "nn")),

@@ -8,9 +8,17 @@ namespace burtorch::inline BURTORCH_TARGET {
 
 template <class T, Config C> void Tape<T, C>::ensure(TapeCapacity extra) {
   if (hasRoom(extra)) return;
+  if (base_ == this && firstOwn_ != 0)
+    fail("the tape is split among builders: record on one of them, or join them first");
   requireIndices(extra);  // first: the sum could wrap
   const TapeCapacity needed = used() + extra, room = arrays_.room();
   requireIndices(needed);
+  if (base_ != this)
+    fail(
+        ErrorCode::outOfRoom,
+        "this builder's segment is full: it ends at scalar %zu, instruction %zu and word %zu of the tape; it "
+        "needed to reach %zu, %zu and %zu: split the tape with more room for it",
+        room.scalars, room.instructions, room.words, needed.scalars, needed.instructions, needed.words);
   if (!isGrowing_ || !C.allocates)
     fail(ErrorCode::outOfRoom,
          "the tape is full: %zu scalars, %zu instructions and %zu words are needed, it has room for %zu, %zu "
@@ -21,7 +29,30 @@ template <class T, Config C> void Tape<T, C>::ensure(TapeCapacity extra) {
   updateLimit();
 }
 
+template <class T, Config C> void Tape<T, C>::check(const Handle<C>& handle) const {
+  if (handle.tape != base_)
+    fail(handle.tape == nullptr
+             ? "a default-constructed Range or handle is used; assign it first"
+             : "a Value of another tape is used: make its tape current, or copy its number");
+  if (handle.index >= base_->size() && handle.index < firstOwn_)
+    fail("a Value of another builder is used: node %u; join the builders first", handle.index);
+  if (handle.index >= size() || arrays_.epochs.data()[handle.index] != handle.epoch)
+    fail("a Value from before a rewind is used: node %u is gone", handle.index);
+}
+template <class T, Config C> void Tape<T, C>::failUnbound(std::size_t needed, std::string_view layer) const {
+  if (binding_.size == 0)
+    fail("%.*s: the tape is not bound to parameters; make it with Tape(store) or call tape.bind(store)",
+         static_cast<int>(layer.size()), layer.data());
+  fail("%.*s: its parameters end at %zu, the tape is bound to %zu; is that the store of another model?",
+       static_cast<int>(layer.size()), layer.data(), needed, binding_.size);
+}
+template <class T, Config C> void Tape<T, C>::requireWhole(const char* who) const {
+  if (base_ != this) fail("%s: a builder holds only a part of the graph; join the builders first", who);
+}
+
 template <class T, Config C> void Tape<T, C>::requireOwn(const Mark& mark) const {
+  if (mark.codeSize + mark.bias < firstOwn_ && base_ != this)
+    fail("rewind: a builder can only rewind to its own marks");
   if (mark.owner.tape != nullptr && mark.owner.tape != this)
     fail("rewind: the mark belongs to another tape; use a mark of this one");
   if (!isValid(mark)) fail("rewind: the mark is stale, the tape was rewound below it since; take a new mark");

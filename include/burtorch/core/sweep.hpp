@@ -249,6 +249,7 @@ const Instruction* Sweep<T, C>::runFast(const Tape<T, C>& tape, std::size_t root
 }
 
 template <class T, Config C> void Sweep<T, C>::clearSwept() {
+  tape_.requireWhole("backward");  // a builder always comes here: it begins as if it had been swept
   T* gradients = tape_.frame().gradients;
   walk(tape_.at(tape_.sweptCode() - 1),
        [&](Instruction, const OpInfo& info, NodeIndex first, NodeIndex last, std::size_t) {

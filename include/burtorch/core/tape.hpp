@@ -106,6 +106,7 @@ template <class T, Config C> class Tape {
 
   /// Sets all gradients to zero.
   void zeroGrad() {
+    requireWhole("zeroGrad");
     for (T& g : gradients()) g = T{0};
     sweptCode_ = 0;
   }
@@ -121,6 +122,7 @@ template <class T, Config C> class Tape {
   /// From now on layers find their parameters there. What is bound must outlive its use; a tape that still holds nodes
   /// can only change to another set of parameters of the same layout.
   void bind(const Binding<T>& parameters) {
+    requireWhole("bind");
     if (codeSize_ > 0 && binding_.size > 0 && !binding_.hasShapeOf(parameters))
       fail("bind: the tape has nodes of %zu parameters in %zu blocks, got %zu in %zu others; rewind it first",
            binding_.size, binding_.blockCount, parameters.size, parameters.blockCount);
@@ -194,14 +196,14 @@ template <class T, Config C> class Tape {
   BURTORCH_INLINE Handle<C> handle(NodeIndex node) {
     if constexpr (C.checks) {
       arrays_.epochs.data()[node] = epoch_;
-      return {node, epoch_, this};
+      return {node, epoch_, base_};
     } else {
       return {node};
     }
   }
   Handle<C> handleOf(NodeIndex node) const {
     if constexpr (C.checks)
-      return {node, arrays_.epochs.data()[node], this};
+      return {node, arrays_.epochs.data()[node], base_};
     else
       return {node};
   }
@@ -284,37 +286,28 @@ template <class T, Config C> class Tape {
     const auto code = static_cast<NodeIndex>(find(node).instruction + 1);
     if (sweptCode_ < code) sweptCode_ = code;
   }
+  /// A builder (parallel/builders.hpp) holds a part of a graph, for which `who` has no use.
+  void requireWhole(const char* who) const;
   void setName(NodeIndex node, std::string_view name);
   std::string_view nameOf(NodeIndex node) const;
 
  private:
   [[gnu::noinline]] Position findBelow(NodeIndex node) const {
-    std::size_t instruction = tailCode_, first = tailCode_ + bias_;
+    const Tape& tape = node < base_->size() ? *base_ : *this;
+    std::size_t instruction = tape.tailCode_, first = instruction + tape.bias_;
+    if (node >= first) return {node - tape.bias_, node};
     do first -= outputCount(--instruction);
     while (node < first);
     return {instruction, static_cast<NodeIndex>(first + outputCount(instruction) - 1)};
   }
-  [[noreturn, gnu::cold]] void failUnbound(std::size_t needed, std::string_view layer) const {
-    if (binding_.size == 0)
-      fail("%.*s: the tape is not bound to parameters; make it with Tape(store) or call tape.bind(store)",
-           static_cast<int>(layer.size()), layer.data());
-    fail("%.*s: its parameters end at %zu, the tape is bound to %zu; is that the store of another model?",
-         static_cast<int>(layer.size()), layer.data(), needed, binding_.size);
-  }
+  [[noreturn, gnu::cold]] void failUnbound(std::size_t needed, std::string_view layer) const;
   void ensure(TapeCapacity extra);
   bool hasRoom(TapeCapacity extra) const { return arrays_.fits(used(), extra); }
   void startEpoch() {
     if constexpr (C.checks) epoch_ = nextEpoch();
   }
   void requireOwn(const Mark& mark) const;
-  void check(const Handle<C>& handle) const {
-    if (handle.tape != this)
-      fail(handle.tape == nullptr
-               ? "a default-constructed Range or handle is used; assign it first"
-               : "a Value of another tape is used: make its tape current, or copy its number");
-    if (handle.index >= size() || arrays_.epochs.data()[handle.index] != handle.epoch)
-      fail("a Value from before a rewind is used: node %u is gone", handle.index);
-  }
+  void check(const Handle<C>& handle) const;
   void updateLimit() {
     const std::size_t scalars = arrays_.values.capacity() - bias_;
     limit_ = arrays_.code.capacity() < scalars ? arrays_.code.capacity() : scalars;
@@ -338,6 +331,10 @@ template <class T, Config C> class Tape {
   Binding<T> binding_;
   static constexpr NodeIndex noNode = static_cast<NodeIndex>(maxIndex);
   NodeIndex firstParameter_ = noNode;  // where the parameters are nodes of this tape
+  // Of a builder: the tape that it builds, which holds the nodes before its own, and the first of its own.
+  template <class U, Config D, std::size_t most> friend class Builders;
+  const Tape* base_ = this;
+  std::size_t firstOwn_ = 0;
 };
 
 }  // namespace burtorch::inline BURTORCH_TARGET

@@ -29,6 +29,7 @@ template <class T, Config C> class DotTape {
   using Scalar = T;
 
   DotTape(const Tape<T, C>& tape, std::size_t instructions) : tape_(tape), firsts_(instructions + 1) {
+    tape.requireWhole("buildDotGraph");
     for (std::size_t k = 0; k < instructions; ++k) {
       const auto count = static_cast<NodeIndex>(tape.outputCount(k));
       firsts_[k + 1] = firsts_[k] + count;
