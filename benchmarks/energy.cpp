@@ -106,7 +106,7 @@ double instructionsPerGradient() {
 }  // namespace
 
 std::vector<Row> spent(const Options& options, const Trial& trial, const std::vector<Contestant>& locals) {
-  const Peers peers(options, trial.experiment, trial.peers);
+  const Peers peers(options, trial);
   std::vector<Contestant> contestants = locals;
   for (Contestant& peer : peers.contestants()) contestants.push_back(std::move(peer));
   std::vector<Row> rows;

@@ -1,9 +1,15 @@
 // Tables 7 and 14 of the paper: one gradient of the mini GPT, FP32, batches of 1 to 64. The limit is the same gradient
-// written by hand for exactly this shape (limits/gpt.hpp). --width, --heads, --context and --layers run other shapes, which
-// have no limit: there, the share of the FMA peak tells whether the library has a favourite shape.
+// written by hand for exactly this shape (limits/gpt.hpp).
+//
+// --shape measures larger GPTs (gpt_shapes.hpp), their gradient and a whole step of training; their limit is OpenBLAS on the
+// same products. --width, --heads, --context and --layers change a shape. The paper's, changed, has no limit: the share of the
+// FMA peak tells whether the library has a favourite shape.
 #include <burtorch/model/gpt.hpp>
 #include <cstdio>
+#include <optional>
 
+#include "gpt_shapes.hpp"
+#include "openblas.hpp"
 #include "token_models.hpp"
 
 #if defined(__AVX2__) && defined(__FMA__)
@@ -19,18 +25,26 @@ namespace {
 using burtorch::Gpt;
 using burtorch::GptConfig;
 
-constexpr std::size_t batchSizes[] = {1, 2, 4, 8, 16, 32, 64};
+double flopsOf(const GptConfig& config, std::size_t batch);
 
-/// Random tokens, in samples that fp32 can get right.
+/// Eight batches, so that nothing is learned from one; fewer where a gradient takes long enough to forget the last. The fp64
+/// answers of GPT-2 take a gigabyte each.
+std::size_t batchCount(const GptConfig& config, std::size_t batch) {
+  const double flops = flopsOf(config, batch);
+  return flops < 1e9 ? 8 : flops < 1e11 ? 2 : 1;
+}
+
+/// Random tokens, in samples that fp32 can get right. Without a kink in the model it can do any.
 Batches randomBatches(const GptConfig& config, const std::vector<float>& weights, std::size_t batch) {
-  Batches batches{8, batch, config.context, config.context, {}, {}};
+  Batches batches{batchCount(config, batch), batch, config.context, config.context, {}, {}};
   burtorch::Rng rng(2);
-  WellPosed<Gpt<double>> isWellPosed(config, weights);
+  std::optional<WellPosed<Gpt<double>>> isWellPosed;
+  if (config.activation == burtorch::Activation::relu) isWellPosed.emplace(config, weights);
   std::vector<int> tokens(config.context), targets(config.context);
   for (std::size_t chosen = 0; chosen < batches.size();) {
     for (int& token : tokens) token = static_cast<int>(rng.below(config.vocabulary));
     for (int& target : targets) target = static_cast<int>(rng.below(config.vocabulary));
-    if (!isWellPosed(tokens, targets)) continue;
+    if (isWellPosed && !(*isWellPosed)(tokens, targets)) continue;
     batches.tokens.insert(batches.tokens.end(), tokens.begin(), tokens.end());
     batches.targets.insert(batches.targets.end(), targets.begin(), targets.end());
     ++chosen;
@@ -47,28 +61,48 @@ double flopsOf(const GptConfig& config, std::size_t batch) {
          (static_cast<double>(config.layers) * (linear + attention) + t * w * v);
 }
 
-GptConfig configFrom(const Options& options) {
-  GptConfig config;
-  if (options.width > 0) config.width = options.width;
-  if (options.heads > 0) config.heads = options.heads;
-  if (options.context > 0) config.context = options.context;
-  if (options.layers > 0) config.layers = options.layers;
-  return config;
+/// Sizes that the options change, by the names they have in rows.
+std::vector<std::pair<const char*, std::size_t>> changes(const Options& options) {
+  std::vector<std::pair<const char*, std::size_t>> all = {{"width", options.width},
+                                                          {"heads", options.heads},
+                                                          {"context", options.context},
+                                                          {"layers", options.layers}};
+  std::erase_if(all, [](const auto& change) { return change.second == 0; });
+  return all;
 }
-bool isPaperShape(const GptConfig& config) {
-  const GptConfig paper;
-  return config.width == paper.width && config.heads == paper.heads && config.context == paper.context &&
-         config.layers == paper.layers;
+
+GptShape shapeFrom(const Options& options) {
+  GptShape shape = gptShapeNamed(options.shape);
+  if (options.width > 0) shape.config.width = options.width;
+  if (options.heads > 0) shape.config.heads = options.heads;
+  if (options.context > 0) shape.config.context = options.context;
+  if (options.layers > 0) shape.config.layers = options.layers;
+  return shape;
+}
+
+/// What the rows show.
+Figures paramsOf(const Options& options, const GptShape& shape, std::size_t batch) {
+  Figures params = {{"shape", shape.name}, {"batch", static_cast<double>(batch)}};
+  for (const auto& [name, size] : changes(options)) params.push_back({name, static_cast<double>(size)});
+  return params;
 }
 
 /// For the peers.
 Figures settingsOf(const GptConfig& config, std::size_t batch) {
+  const auto isSet = [](bool is) { return is ? 1.0 : 0.0; };
   return {{"batch", static_cast<double>(batch)},
+          {"batches", static_cast<double>(batchCount(config, batch))},
           {"vocabulary", static_cast<double>(config.vocabulary)},
           {"context", static_cast<double>(config.context)},
           {"width", static_cast<double>(config.width)},
           {"heads", static_cast<double>(config.heads)},
-          {"layers", static_cast<double>(config.layers)}};
+          {"layers", static_cast<double>(config.layers)},
+          {"final_norm", isSet(config.finalNorm)},
+          {"attention_biases", isSet(config.hasAttentionBias)},
+          {"biases", isSet(config.hasBiases)},
+          {"tied", isSet(config.isTied)},
+          {"activation", std::string(nameOf(config.activation))},
+          {"rate", tinyRate}};
 }
 
 #if BENCH_HAS_LIMITS
@@ -99,6 +133,31 @@ Trial trialOf(const GptConfig& config, const std::vector<float>& weights, const 
                     {{"batch", static_cast<double>(batches.batch)}}}};
 }
 
+std::vector<Contestant> paperContestants(const Options& options, const GptConfig& config,
+                                         const std::vector<float>& weights, const Batches& batches,
+                                         const Figures& params) {
+  std::vector<Contestant> contestants;
+  if (changes(options).empty()) addLimit(contestants, weights, batches, params);
+  contestants.push_back(ours<Gpt<float>>("tiles", config, weights, batches, 0, params));
+  if (batches.batch == 64)
+    contestants.push_back(ours<Gpt<float>>("tile1", config, weights, batches, 1, params));
+  return contestants;
+}
+
+/// The gradient, and a step of training with the same weights.
+std::vector<Contestant> shapeContestants(const GptConfig& config, const std::vector<float>& weights,
+                                         const Batches& batches, const Figures& params) {
+  std::vector<Contestant> contestants = openblasProducts(config, batches.batch, params);
+  auto run = std::make_shared<OracleRun<Gpt<float>>>(config, weights, batches);
+  Figures own = params;
+  own.push_back({"tile", static_cast<double>(run->tile())});
+  contestants.push_back(contestant("burtorch", "tiles", run, batches, own));
+  contestants.push_back(
+      contestant("burtorch", "tiles", std::make_shared<StepRun<Gpt<float>>>(run), batches, own));
+  contestants.back().work = "step";
+  return contestants;
+}
+
 }  // namespace
 
 Trial gptTrial(const Options&, std::size_t batch) {
@@ -108,23 +167,24 @@ Trial gptTrial(const Options&, std::size_t batch) {
 }
 
 std::vector<Row> gpt(const Options& options) {
-  const GptConfig config = configFrom(options);
-  const auto weights = randomWeights<Gpt<float>>(config);
+  const GptShape shape = shapeFrom(options);
+  const auto weights = randomWeights<Gpt<float>>(shape.config, shape.largestWeight());
   std::fprintf(stderr, "gpt: %zu parameters\n", weights.size());
-  if (!isPaperShape(config))
-    std::fprintf(stderr, "gpt: no limit rows, they are written for the paper's shape\n");
-  else if (!BENCH_HAS_LIMITS)
+  if (shape.isPaper() && !changes(options).empty())
+    std::fprintf(stderr, "gpt: no limit rows, they are written for the paper's sizes\n");
+  else if (shape.isPaper() && !BENCH_HAS_LIMITS)
     std::fprintf(stderr, "gpt: no limit rows, they need AVX2 and FMA\n");
   std::vector<Row> rows;
-  for (const std::size_t batch : batchSizes) {
-    const Batches batches = randomBatches(config, weights, batch);
-    const Figures params = {{"batch", static_cast<double>(batch)}};
-    std::vector<Contestant> contestants;
-    if (isPaperShape(config)) addLimit(contestants, weights, batches, params);
-    contestants.push_back(ours<Gpt<float>>("tiles", config, weights, batches, 0, params));
-    if (batch == 64) contestants.push_back(ours<Gpt<float>>("tile1", config, weights, batches, 1, params));
-    for (Row& row : compare(options, trialOf(config, weights, batches), contestants))
-      rows.push_back(std::move(row));
+  for (const std::size_t batch : shape.batches) {
+    const Batches batches = randomBatches(shape.config, weights, batch);
+    const Figures params = paramsOf(options, shape, batch);
+    Trial trial = trialOf(shape.config, weights, batches);
+    trial.peers.params = params;
+    if (!shape.isPaper()) trial.unit.second = "openblas", trial.peers.experiment = "shape";
+    const auto contestants = shape.isPaper()
+                                 ? paperContestants(options, shape.config, weights, batches, params)
+                                 : shapeContestants(shape.config, weights, batches, params);
+    for (Row& row : compare(options, trial, contestants)) rows.push_back(std::move(row));
   }
   return rows;
 }

@@ -21,13 +21,27 @@ struct Options {
   std::string json;                // "-": standard output
   std::string data;                // mlp: a file of names; empty: the repository's
   std::vector<std::string> peers;  // other systems to compare with
-  // gpt: other shapes than the paper's; 0: the paper's.
+  std::string shape;               // gpt: paper, nano, baby, gpt2; empty: paper
+  // gpt: other sizes than the shape's; 0: the shape's.
   std::size_t width = 0, heads = 0, context = 0, layers = 0;
 };
 
 constexpr int fewestRepeats = 9;  // fewer say nothing about noise
 
-using Figures = std::vector<std::pair<std::string, double>>;
+/// A number, or a word: the name of a shape.
+class Figure {
+ public:
+  Figure(double number) : number_(number) {}
+  Figure(std::string word) : word_(std::move(word)) {}
+  bool isWord() const { return !word_.empty(); }
+  const std::string& word() const { return word_; }
+  double number() const { return number_; }
+
+ private:
+  std::string word_;
+  double number_ = 0;
+};
+using Figures = std::vector<std::pair<std::string, Figure>>;
 
 /// Of a whole process, in KB.
 struct Memory {
@@ -51,7 +65,7 @@ struct Row {
 };
 
 /// Something to be timed: `run(n)` does n units of work, beginning with the first batch and taking the batches in turn;
-/// `gradient()` and `loss()` are what it found for the last one.
+/// `gradient()` and `loss()` are what it found for the last one. A limit that computes no gradient has none to be judged by.
 struct Contestant {
   std::string system, mode;
   std::function<void(long)> run;
@@ -62,9 +76,10 @@ struct Contestant {
       {};                  // what the last run took by the contestant's own clock; else ours is read
   std::string dtype = "";  // if it is not the trial's
   std::string version = "";
-  double initMs = 0;   // of building it and its first call; else the first call is timed
-  pid_t process = 0;   // where it runs; 0: here
-  Figures extra = {};  // further figures of its row
+  double initMs = 0;      // of building it and its first call; else the first call is timed
+  pid_t process = 0;      // where it runs; 0: here
+  Figures extra = {};     // further figures of its row
+  std::string work = "";  // if it is not the trial's
 };
 
 /// What is right for one batch.
@@ -79,6 +94,7 @@ struct PeerJob {
   std::vector<float> weights = {};         // as the model lays them out
   std::vector<std::int32_t> batches = {};  // tokens, then targets, batch after batch
   Figures params = {};                     // what the rows show
+  std::string experiment = {};             // as the peers call it, if not by the trial's name
 };
 
 /// What is compared, and how exactly.
@@ -95,8 +111,9 @@ struct Trial {
   PeerJob peers = {};
 };
 
-/// Its gradient and loss within the tolerance of the trial and of its precision?
-bool isRight(const Contestant& contestant, const Trial& trial, std::size_t batch);
+/// Its gradient and loss within the tolerance of the trial and of its precision? `error` grows to the largest error of an entry,
+/// relative to the largest entry.
+bool isRight(const Contestant& contestant, const Trial& trial, std::size_t batch, double* error = nullptr);
 
 /// Times the contestants in turns, and the peers that the options name; those that are wrong have no times.
 std::vector<Row> compare(const Options& options, const Trial& trial,

@@ -88,6 +88,8 @@ bench::Options parse(int argc, char** argv) {
       options.core = positive(argument, next());
     else if (argument == "--data")
       options.data = next();
+    else if (argument == "--shape")
+      options.shape = next();
     else if (std::size_t* size = sizeNamed(options, argument))
       *size = static_cast<std::size_t>(positive(argument, next()));
     else if (argument == "--json")
@@ -117,6 +119,7 @@ bench::Options parse(int argc, char** argv) {
   }
   if (options.experiment != "gpt" && (options.width | options.heads | options.context | options.layers) != 0)
     complain("--width, --heads, --context and --layers are for gpt");
+  if (options.experiment != "gpt" && !options.shape.empty()) complain("--shape is for gpt");
   if (options.experiment != "mlp" && !options.data.empty()) complain("--data is for mlp");
   const std::string alone[] = {"moons", "compile", "scale"};
   if (!options.peers.empty() &&

@@ -95,7 +95,11 @@ class PeerProcess {
     for (const auto& [setting, value] : settings) {
       std::ostringstream text;
       text.precision(17);
-      text << setting << '=' << value;
+      text << setting << '=';
+      if (value.isWord())
+        text << value.word();
+      else
+        text << value.number();
       command.push_back(text.str());
     }
     command.insert(command.end(), extra.begin(), extra.end());
@@ -200,10 +204,11 @@ void forEachPeer(const Options& options, const std::string& experiment, const Pe
 
 }  // namespace
 
-Peers::Peers(const Options& options, const std::string& experiment, const PeerJob& job)
-    : folder_(temporaryFolder().string()), params_(job.params) {
-  forEachPeer(options, experiment, job, [&](const Kind& kind, const fs::path& folder) {
-    processes_.push_back(std::make_shared<PeerProcess>(kind, experiment, folder, job.settings));
+Peers::Peers(const Options& options, const Trial& trial)
+    : folder_(temporaryFolder().string()), params_(trial.peers.params) {
+  const std::string& experiment = trial.peers.experiment.empty() ? trial.experiment : trial.peers.experiment;
+  forEachPeer(options, trial.experiment, trial.peers, [&](const Kind& kind, const fs::path& folder) {
+    processes_.push_back(std::make_shared<PeerProcess>(kind, experiment, folder, trial.peers.settings));
   });
 }
 
@@ -218,9 +223,10 @@ std::vector<Contestant> Peers::contestants() const {
   for (const auto& process : processes_)
     for (const PeerMode& mode : process->modes()) {
       auto lastNs = std::make_shared<double>(0);
+      const std::size_t colon = mode.name.find(':');
       list.push_back(
           {.system = process->name(),
-           .mode = mode.name,
+           .mode = mode.name.substr(0, colon),
            .run = [process, lastNs, name = mode.name](long calls) { *lastNs = process->run(name, calls); },
            .gradient = [process, name = mode.name] { return process->gradient(name); },
            .loss = [process, name = mode.name] { return process->loss(name); },
@@ -230,18 +236,20 @@ std::vector<Contestant> Peers::contestants() const {
            .version = process->version(),
            .initMs = mode.initMs,
            .process = process->id(),
-           .extra = mode.figures});
+           .extra = mode.figures,
+           .work = colon == std::string::npos ? "" : mode.name.substr(colon + 1)});
     }
   return list;
 }
 
 void Peers::finish(std::vector<Row>& rows, const Trial& trial) const {
   const auto add = [&](const std::string& system, const std::string& mode, const std::string& why) {
+    const std::size_t colon = mode.find(':');
     Row row{.experiment = trial.experiment,
             .system = system,
-            .mode = mode,
+            .mode = mode.substr(0, colon),
             .dtype = trial.dtype,
-            .work = trial.work};
+            .work = colon == std::string::npos ? trial.work : mode.substr(colon + 1)};
     row.params = params_;
     row.failure = why;
     rows.push_back(row);

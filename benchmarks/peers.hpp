@@ -2,10 +2,11 @@
 // same numbers in files, takes part in the same turns, and its gradient is judged like everybody's.
 //
 // The conversation, in lines. The peer is started with the name of the experiment, a folder and the job's settings
-// (name=number; only=MODE: no other mode; list=1: name the modes, build none), and says what it is and what it can do:
+// (name=number or word; only=MODE: no other mode; list=1: name the modes, build none), and says what it is and what it can do:
 //   version TEXT
-//   mode NAME fp32|fp64 INIT_MS [FIGURE=NUMBER]...
-//                                  a way to compute the gradient, what building it and its first call took, other figures
+//   mode NAME[:WORK] fp32|fp64 INIT_MS [FIGURE=NUMBER]...
+//                                  a way to compute the gradient, what building it and its first call took, other figures;
+//                                  WORK: another work than the trial's, from which there is a gradient too
 //   failed NAME TEXT               a way that did not work, and why
 //   ready
 // Then it answers, until its input ends:
@@ -29,7 +30,7 @@ class PeerProcess;
 /// All peers of one trial, alive as long as this.
 class Peers {
  public:
-  Peers(const Options& options, const std::string& experiment, const PeerJob& job);
+  Peers(const Options& options, const Trial& trial);
   ~Peers();
   Peers(const Peers&) = delete;
   Peers& operator=(const Peers&) = delete;

@@ -6,6 +6,7 @@
 #include <burtorch/base/rng.hpp>
 #include <burtorch/burtorch.hpp>
 #include <burtorch/oracle/token_oracle.hpp>
+#include <burtorch/train/optimizer.hpp>
 #include <cmath>
 #include <memory>
 #include <numeric>
@@ -65,6 +66,8 @@ template <class Model> class OracleRun {
   void runBatch(std::size_t i) {
     loss_ = oracle_.gradient(std::span<const std::size_t>(all_).subspan(i * batches_.batch, batches_.batch));
   }
+  const Model& model() const { return model_; }
+  burtorch::ParameterStore<T>& parameters() { return parameters_; }
   std::size_t tile() const { return std::min(oracle_.tile(), batches_.batch); }
   double loss() const { return loss_; }
   std::vector<double> gradient() {
@@ -81,14 +84,41 @@ template <class Model> class OracleRun {
   double loss_ = 0;
 };
 
-/// Uniform from -0.2 to 0.2, gains around 1: no layer is saturated, and no gradient is lost beside the largest one.
-template <class Model, class Config> std::vector<float> randomWeights(const Config& config) {
+/// A learning rate that moves no weight further than fp32 rounds: the arithmetic of a step is that of any rate, and the gradient
+/// after any number of steps is still the one to be judged.
+constexpr double tinyRate = 1e-12;
+
+/// A whole training step: the gradient of a batch, then AdamW.
+template <class Model> class StepRun {
+ public:
+  explicit StepRun(std::shared_ptr<OracleRun<Model>> run)
+      : run_(std::move(run)),
+        optimizer_(burtorch::AdamW{.learningRate = tinyRate, .weightDecay = 0.1}, run_->parameters().size()) {
+    optimizer_.exemptFromDecay(run_->model().layout());
+  }
+  void runBatch(std::size_t i) {
+    run_->runBatch(i);
+    optimizer_.step(run_->parameters().values(), run_->parameters().gradients());
+  }
+  double loss() const { return run_->loss(); }
+  std::vector<double> gradient() { return run_->gradient(); }
+
+ private:
+  std::shared_ptr<OracleRun<Model>> run_;
+  burtorch::Optimizer<typename Model::Scalar, burtorch::AdamW> optimizer_;
+};
+
+/// Uniform from -most to most, gains around 1. At 0.2 no layer of a small model is saturated, and no gradient is lost beside the
+/// largest one.
+template <class Model, class Config>
+std::vector<float> randomWeights(const Config& config, float most = 0.2f) {
   const Model model(config);
   burtorch::ParameterStore<float> parameters(model.layout());
   burtorch::Rng rng(1);
   for (const burtorch::Parameter& block : model.layout().blocks())
     for (float& x : parameters.values(block))
-      x = rng.uniform<float>() * 0.4f - 0.2f + (block.role == burtorch::ParameterRole::gain ? 1.f : 0.f);
+      x = rng.uniform<float>() * (2 * most) - most +
+          (block.role == burtorch::ParameterRole::gain ? 1.f : 0.f);
   return {parameters.values().begin(), parameters.values().end()};
 }
 

@@ -36,6 +36,8 @@ class Results:
                 if "machine" in found:
                     self.machine = found["machine"]
                 else:
+                    if found["experiment"] == "gpt":  # older files have only the paper's
+                        found["params"].setdefault("shape", "paper")
                     self.rows.append(Row(found))
         if not self.rows:
             raise SystemExit(f"{path}: no rows of results")

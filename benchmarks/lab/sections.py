@@ -165,7 +165,31 @@ def saveload(results):
 
 
 def place(experiment, work):
-    return f"{experiment}, {work}" if work in ("save", "load") else experiment
+    return f"{experiment}, {work}" if work in ("save", "load", "step") else experiment
+
+
+def varying(params):
+    """What a row varies, in words; the paper's shape goes without saying."""
+    return [f"{name} {value}" if isinstance(value, str) else f"{name} {value:g}" for name, value in params
+            if name not in ("iterations", "tile") and value != "paper"]
+
+
+def shapes(results):
+    """GPTs beyond the paper's: a section for each shape and batch, gradient and step side by side."""
+    found = []
+    rows = [row for row in results.of("gpt") if row.param("shape") != "paper"]
+    points = {}
+    for row in rows:
+        points.setdefault(tuple(varying(sorted(row["params"].items(), key=lambda item: item[0] != "shape"))), []).append(row)
+    for point, rows in points.items():
+        best = {work: fastest(ours([row for row in rows if row["work"] == work])) for work in ("gradient", "step")}
+        head = ["system", "mode", "work", "version", "time", "x limit", "x our time", "share of the FMA peak", "error against FP64"]
+        lines = [[row["system"], row["mode"], row["work"], row["version"], duration(row.ns) if row.ns else failed(row), over_limit(row),
+                  times(row.ns / best[row["work"]].ns) if row.ns and best.get(row["work"]) else "", percent("peak_share")(row),
+                  figure("gradient_error", lambda x: f"{x:.1e}")(row)] for row in rows]
+        found.append(Section(f"A GPT of {', '.join(point)} (FP32)", "A step is the gradient and AdamW. The limit is OpenBLAS on the "
+                             "products alone.", [(head, lines)]))
+    return found
 
 
 def losses(results):
@@ -177,7 +201,7 @@ def losses(results):
             key = row["experiment"], row["work"], tuple(sorted((k, v) for k, v in row["params"].items() if k not in ("iterations", "tile")))
             points.setdefault(key, []).append(row)
     for (experiment, work, params), rows in points.items():
-        where = " ".join([place(experiment, work), *(f"{name} {value:g}" for name, value in params)])
+        where = " ".join([place(experiment, work), *varying(params)])
         best = fastest(ours(rows))
         for row in peers(rows):
             if best and row.ns and row.ns < best.ns:
@@ -192,8 +216,10 @@ def losses(results):
     far = sorted((row for row in results.rows if row["system"] == OURS and (row.get("ratio_to_limit") or 0) > 1),
                  key=lambda row: -row["ratio_to_limit"])
     for row in far[:8]:
-        params = " ".join(f"{k} {v:g}" for k, v in row["params"].items() if k not in ("iterations", "tile"))
+        params = " ".join(varying(row["params"].items()))
         limit = {"save": "plain open, write and close", "load": "plain open, read and close"}.get(row["work"], "gradient by hand")
+        if row["experiment"] == "gpt" and row.param("shape") != "paper":
+            limit = "products by OpenBLAS"
         items.append(f"{place(row['experiment'], row['work'])} {params}".strip() + f": {row['mode']} takes {times(row['ratio_to_limit'])} times the {limit}.")
     missing = sorted({row.name for row in peers(results.rows) if not row.ns})
     if missing:
@@ -277,7 +303,8 @@ def sections(results):
                           {}, {}, batch=batch, predictions=16))
     found.append(grid(results, "gpt", "batch", "The mini GPT (46,289 parameters, FP32), by batch",
                       "PyTorch's eager goes head by head, as the paper's baseline; fused has all heads in one product.", paper.GPT,
-                      {"x limit": over_limit, "share of the FMA peak": percent("peak_share"), "share of the memory's bandwidth": percent("bandwidth_share")}))
+                      {"x limit": over_limit, "share of the FMA peak": percent("peak_share"), "share of the memory's bandwidth": percent("bandwidth_share")}, shape="paper"))
+    found += shapes(results)
     found += [
         plain(results, "memory", "Start and memory of whole processes", "Our training programs take ten steps of AdamW. The others compute "
               "one gradient and take no step, each mode in a process of its own; the time includes imports and compilation. Least of 40 starts; "

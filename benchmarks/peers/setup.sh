@@ -45,7 +45,7 @@ wheels=(cmeel-cppad==20250000.2 cmeel-cppadcodegen==2.4.3 httpstan==4.13.0)
 peers=()
 for source in "$here"/*_peer.cpp; do peers+=("$(basename "$source" _peer.cpp)"); done
 
-steps=$((2 + ${#requirements[@]} + ${#wheels[@]} + 2 + ${#peers[@]}))
+steps=$((2 + ${#requirements[@]} + ${#wheels[@]} + 3 + ${#peers[@]}))
 step=0
 got=0
 missing=()
@@ -124,6 +124,7 @@ got=0
 # Python's packages, and the libraries in C++
 for package in "${requirements[@]}"; do wheel "$package"; done
 for package in "${wheels[@]}"; do wheel "$package" --no-deps; done
+debian openblas_config.h:libopenblas-dev # the limit of ./bench gpt --shape
 debian adolc/adolc.h:libadolc-dev
 debian trilinos/Sacado_config.h:libtrilinos-sacado-dev trilinos/KokkosAlgorithms_config.h:libtrilinos-kokkos-dev
 packages=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' 2>/dev/null)

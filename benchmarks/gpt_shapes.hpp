@@ -1,0 +1,73 @@
+// The GPTs that are measured: the paper's, nanoGPT's recipe for a CPU, its baby GPT, and GPT-2 small.
+#pragma once
+
+#include <burtorch/base/check.hpp>
+#include <burtorch/model/gpt.hpp>
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+struct GptShape {
+  std::string name;
+  burtorch::GptConfig config;
+  std::vector<std::size_t> batches;
+
+  bool isPaper() const { return name == "paper"; }
+  /// The largest weight. Wide layers want smaller ones, or attention is saturated and fp32 cannot get its gradient right: 0.2 at the
+  /// paper's width, and at GPT-2's a deviation of 0.02, which is where GPT-2 starts.
+  float largestWeight() const {
+    return isPaper() ? 0.2f : 0.2f * std::sqrt(24.f / static_cast<float>(config.width));
+  }
+};
+
+inline const std::vector<GptShape>& gptShapes() {
+  using burtorch::Activation;
+  constexpr Activation gpt2Activation = Activation::gelu;  // GPT-2 has the tanh form
+  static const std::vector<GptShape> shapes = {{"paper", {}, {1, 2, 4, 8, 16, 32, 64}},
+                                               {"nano",
+                                                {.context = 64,
+                                                 .width = 128,
+                                                 .layers = 4,
+                                                 .heads = 4,
+                                                 .finalNorm = true,
+                                                 .hasBiases = false,
+                                                 .isTied = true,
+                                                 .activation = Activation::gelu},
+                                                {12}},
+                                               {"baby",
+                                                {.context = 256,
+                                                 .width = 384,
+                                                 .layers = 6,
+                                                 .heads = 6,
+                                                 .finalNorm = true,
+                                                 .hasBiases = false,
+                                                 .isTied = true,
+                                                 .activation = Activation::gelu},
+                                                {1, 12}},
+                                               {"gpt2",
+                                                {.vocabulary = 50257,
+                                                 .context = 64,
+                                                 .width = 768,
+                                                 .layers = 12,
+                                                 .heads = 12,
+                                                 .finalNorm = true,
+                                                 .hasAttentionBias = true,
+                                                 .isTied = true,
+                                                 .activation = gpt2Activation},
+                                                {4}}};
+  return shapes;
+}
+
+/// The shape of that name; no name is the paper's.
+inline GptShape gptShapeNamed(const std::string& name) {
+  std::string known;
+  for (const GptShape& shape : gptShapes()) {
+    if (shape.name == (name.empty() ? "paper" : name)) return shape;
+    known += " " + shape.name;
+  }
+  burtorch::fail("there is no shape '%s'; there are:%s", name.c_str(), known.c_str());
+}
+
+}  // namespace bench

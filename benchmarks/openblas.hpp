@@ -1,0 +1,16 @@
+// The products of a GPT's gradient by OpenBLAS (programs/openblas.cpp) as contestants: what a good library for products needs
+// for them, without norms, softmax and everything else. In processes of their own, because the library chooses its kernels once.
+#pragma once
+
+#include <burtorch/model/gpt.hpp>
+
+#include "harness.hpp"
+
+namespace bench {
+
+/// The fastest kernels on this machine are the mode `openblas`, those that the library would choose `openblas-default` if they are
+/// others. Empty, with a word on standard error, where OpenBLAS is not installed.
+std::vector<Contestant> openblasProducts(const burtorch::GptConfig& config, std::size_t batch,
+                                         const Figures& params);
+
+}  // namespace bench
