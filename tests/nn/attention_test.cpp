@@ -44,6 +44,33 @@ TYPED_TEST(AttentionTest, IsSoftmaxOfInnerProductsAtEveryEdge) {
       }
 }
 
+// Borders of blocks of queries and keys, and head sizes that do not fill a vector. Dual numbers take the same path, slowly.
+TYPED_TEST(AttentionTest, IsSoftmaxOfInnerProductsInLongSamples) {
+  const std::vector<std::size_t> lengths = std::is_floating_point_v<TypeParam>
+                                               ? std::vector<std::size_t>{31, 32, 63, 64, 65, 70, 127, 128, 129}
+                                               : std::vector<std::size_t>{65};
+  for (const std::size_t positions : lengths)
+    for (const std::size_t size : {5u, 16u}) {
+      Attended<TypeParam> one(2, size, positions, positions < 64 ? 2 : 1);
+      one.checks.expectSame(one.layer(), one.naive(),
+                            std::to_string(positions) + " positions, heads of " + std::to_string(size));
+    }
+}
+
+TEST(Attention, MemoryGrowsLinearlyWithTheContext) {
+  const auto scalarsOf = [](std::size_t positions) {
+    Tape<float> tape;
+    CurrentTape here(tape);
+    const auto leaves = [&] { return Matrix<float>(tape.leaves(8 * positions, 0.1f), 8, positions); };
+    const auto q = leaves(), k = leaves(), v = leaves();
+    const std::size_t before = tape.used().scalars;
+    attention(q, k, v, 2, positions);
+    return tape.used().scalars - before;
+  };
+  EXPECT_EQ(scalarsOf(512), 2 * scalarsOf(256));
+  EXPECT_EQ(scalarsOf(1024), 4 * scalarsOf(256));
+}
+
 TYPED_TEST(AttentionTest, SamplesDoNotSeeEachOther) {
   for (const std::size_t positions : {3u, 8u, 9u}) {
     Attended<TypeParam> three(2, 3, positions, 3);
