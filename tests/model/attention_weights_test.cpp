@@ -140,7 +140,7 @@ template <class T> void expectNaive(const GptConfig& config, std::size_t count, 
 
 TEST(AttentionWeights, AreThoseOfANaiveForwardPass) {
   // Contexts below, at and above the lanes of a vector take different ways through the layer.
-  for (const std::size_t context : {1u, 3u, 8u, 11u, 20u}) {
+  for (const std::size_t context : {1u, 3u, 8u, 11u, 20u, 70u}) {
     const GptConfig config{.vocabulary = 11, .context = context, .width = 12, .layers = 3, .heads = 3};
     expectNaive<double>(config, context, 1e-13);
     expectNaive<float>(config, context, 2e-5);

@@ -44,31 +44,63 @@ TYPED_TEST(AttentionTest, IsSoftmaxOfInnerProductsAtEveryEdge) {
       }
 }
 
-// Borders of blocks of queries and keys, and head sizes that do not fill a vector. Dual numbers take the same path, slowly.
-TYPED_TEST(AttentionTest, IsSoftmaxOfInnerProductsInLongSamples) {
-  const std::vector<std::size_t> lengths = std::is_floating_point_v<TypeParam>
-                                               ? std::vector<std::size_t>{31, 32, 63, 64, 65, 70, 127, 128, 129}
-                                               : std::vector<std::size_t>{65};
-  for (const std::size_t positions : lengths)
-    for (const std::size_t size : {5u, 16u}) {
-      Attended<TypeParam> one(2, size, positions, positions < 64 ? 2 : 1);
+// From 49 positions on the softmax goes through blocks of 64 or 32 keys; 1 to 48 keep their weights.
+TYPED_TEST(AttentionTest, HasNoEdgeAtAnyLength) {
+  for (std::size_t positions = 1; positions <= 70; ++positions) {
+    Attended<TypeParam> one(2, positions % 2 == 0 ? 5 : 3, positions, 1);
+    one.checks.expectSame(one.layer(), one.naive(), std::to_string(positions) + " positions");
+  }
+}
+TYPED_TEST(AttentionTest, OfLongSamplesIsThatOfTheTwin) {
+  for (const std::size_t positions : {127u, 128u, 129u})
+    for (const std::size_t size : {1u, 7u, 13u}) {
+      Attended<TypeParam> one(1, size, positions, 2);
       one.checks.expectSame(one.layer(), one.naive(),
-                            std::to_string(positions) + " positions, heads of " + std::to_string(size));
+                            std::to_string(positions) + " positions, size " + std::to_string(size));
     }
+  Attended<TypeParam> one(1, 9, 256, 1);
+  one.checks.expectSame(one.layer(), one.naive(), "256 positions");
+}
+TYPED_TEST(AttentionTest, OfWideHeadsIsThatOfTheTwin) {
+  for (const std::size_t size : {16u, 31u, 33u, 64u}) {
+    Attended<TypeParam> one(2, size, 67, 1);
+    one.checks.expectSame(one.layer(), one.naive(), "size " + std::to_string(size));
+  }
+}
+TYPED_TEST(AttentionTest, HasTheSameBitsEachTime) {
+  Attended<TypeParam> one(2, 7, 131, 2);
+  const auto first = one.checks.outcomeOf(one.layer()), again = one.checks.outcomeOf(one.layer());
+  EXPECT_EQ(worstError<TypeParam>(again.values, first.values), 0);
+  EXPECT_EQ(worstError<TypeParam>(again.gradients, first.gradients), 0);
+}
+TYPED_TEST(AttentionTest, OfLongSamplesLeavesOutGradientsOfData) {
+  Attended<TypeParam> one(1, 5, 70, 1);
+  const auto all = one.checks.outcomeOf(one.layer());
+  const Matrix<TypeParam> operands[] = {one.q, one.k, one.v};
+  for (std::size_t data = 0; data < 3; ++data) {
+    Matrix<TypeParam> some[] = {one.q, one.k, one.v};
+    some[data] = some[data].withoutGradient();
+    one.checks.outcomeOf([&] { return twin::elementsOf(attention(some[0], some[1], some[2], 1, 70)); });
+    const auto begin = one.checks.tape.gradients().data();
+    for (std::size_t i = 0; i < 3; ++i)
+      for (const TypeParam& g : operands[i].gradients()) {
+        const TypeParam wanted =
+            i == data ? TypeParam{0} : all.gradients[static_cast<std::size_t>(&g - begin)];
+        EXPECT_EQ(distance(g, wanted), 0) << i << " where " << data << " is data";
+      }
+  }
 }
 
-TEST(Attention, MemoryGrowsLinearlyWithTheContext) {
-  const auto scalarsOf = [](std::size_t positions) {
-    Tape<float> tape;
-    CurrentTape here(tape);
-    const auto leaves = [&] { return Matrix<float>(tape.leaves(8 * positions, 0.1f), 8, positions); };
-    const auto q = leaves(), k = leaves(), v = leaves();
-    const std::size_t before = tape.used().scalars;
-    attention(q, k, v, 2, positions);
-    return tape.used().scalars - before;
+TEST(Attention, ATapeGrowsLinearlyWithThePositions) {
+  const auto nodesOf = [](std::size_t positions) {
+    Attended<float> one(3, 4, positions, 1);
+    const std::size_t before = one.checks.tape.size();
+    attention(one.q, one.k, one.v, 3, positions);
+    return one.checks.tape.size() - before;
   };
-  EXPECT_EQ(scalarsOf(512), 2 * scalarsOf(256));
-  EXPECT_EQ(scalarsOf(1024), 4 * scalarsOf(256));
+  for (const std::size_t positions : {64u, 128u, 1024u})
+    EXPECT_EQ(nodesOf(positions), positions * (3 * 4 + 2 * 3))
+        << "results, and two numbers per query and head";
 }
 
 TYPED_TEST(AttentionTest, SamplesDoNotSeeEachOther) {
@@ -111,7 +143,7 @@ constexpr T notFinite[] = {std::numeric_limits<T>::quiet_NaN(), std::numeric_lim
                            -std::numeric_limits<T>::infinity()};
 template <class T>
 const std::vector<std::size_t> sampleLengths{3, nn::laneCount<T>, nn::laneCount<T> + 1,
-                                             3 * nn::laneCount<T> + 2};
+                                             3 * nn::laneCount<T> + 2, 67};
 
 /// Sets one position of some operands to `bad`; the results of positions before `end` must keep their bits.
 template <class T>
@@ -145,6 +177,23 @@ TYPED_TEST(CausalAttention, ALaterValueThatIsNotFiniteChangesNothingBeforeItsVec
       Attended<TypeParam> one(2, 3, 3 * lanes + 2, 1);
       expectSameBefore(later / lanes * lanes, one, {one.q, one.k, one.v}, later, bad);
     }
+}
+TYPED_TEST(CausalAttention, ALaterValueThatIsNotFiniteChangesNothingInALongSample) {
+  for (const TypeParam bad : notFinite<TypeParam>)
+    for (const std::size_t later : {1u, 17u, 40u, 64u, 65u, 70u}) {
+      Attended<TypeParam> one(2, 3, 71, 1);
+      expectSameBefore(later, one, {one.q, one.k, one.v}, later, bad);
+    }
+}
+// A block of keys may have no finite score; the next one may.
+TYPED_TEST(CausalAttention, ScoresOfMinusInfinityHaveNoWeight) {
+  constexpr std::size_t positions = 130, low = 70;
+  Attended<TypeParam> one(1, 1, positions, 1);
+  for (TypeParam& x : one.q.values()) x = 1;
+  for (std::size_t u = 0; u < low; ++u) one.k(0, u).setData(-std::numeric_limits<TypeParam>::infinity());
+  const auto y = attention(one.q, one.k, one.v, 1, positions);
+  EXPECT_EQ(y(0, low).value(), one.v(0, low).value());
+  for (std::size_t t = 0; t < positions; ++t) EXPECT_EQ(std::isnan(y(0, t).value()), t < low) << t;
 }
 TYPED_TEST(CausalAttention, AHeadThatIsNotFiniteDoesNotDisturbTheOther) {
   for (const std::size_t positions : sampleLengths<TypeParam>)

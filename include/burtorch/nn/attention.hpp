@@ -1,20 +1,23 @@
 // Causal self-attention of many heads: position t of a sample looks at positions 0 ... t of the same sample.
 //
-// A sample's positions are neighbouring columns; lanes are queries, so the softmax over keys is vertical. Samples of few
-// positions, at most one vector of them, go through registers, and their weights are kept behind the results, [key][query]
-// for every sample and head. Longer ones are computed in blocks (blocked_attention.hpp); kept are two numbers for each query
-// and head, [most][share], and the slope computes the weights again. So a tape grows linearly with the positions.
+// A sample's positions are neighbouring columns; lanes are queries, so the softmax over keys is vertical. Short samples, of up
+// to 48 positions, keep their weights behind the results, [key][query] for every sample and head; where the gradients of
+// these would go, the slope has its scratch memory. Samples of at most one vector of positions go through registers, other
+// short ones through the products of product.hpp. Long samples are computed in blocks (blocked_attention.hpp) and keep two
+// numbers for each query and head, [most][share], from which the slope computes the weights again. So a tape grows linearly
+// with the positions.
 //
 // The weight of a later position is exactly 0. So finite numbers there change no bit of an earlier result, and a query or a
-// key never does, finite or not. In a sample of at most one vector a value that is infinite or NaN makes earlier queries NaN,
-// since 0 * inf is NaN (as in PyTorch), and the gradients of its head and sample; in a longer sample it changes none of the
-// earlier results. Other heads and samples are not affected.
+// key never does, finite or not. A value that is infinite or NaN makes earlier queries of the same vector NaN in short
+// samples, since 0 * inf is NaN (in PyTorch all earlier ones), and the gradients of its head and sample; in long samples it
+// changes no earlier result. Other heads and samples are not affected.
 #pragma once
 
 #include <cmath>
 
 #include "blocked_attention.hpp"
 #include "matrix.hpp"
+#include "product.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
 
@@ -29,6 +32,7 @@ struct AttentionLayer : LayerOp {
     if (s.fitsOneVector())
       return s.positions == lanes<T> ? valueInRegisters<true>(s, layer, results)
                                      : valueInRegisters<false>(s, layer, results);
+    if (keepsWeights(s.positions)) return valueOfShort(s, layer, results);
     forEachHead(s, 2 * s.positions, [&](std::size_t at, std::size_t keptAt) {
       T* const kept = results + s.kept + keptAt;
       blocked(s, layer, at).value(results + at, kept, kept + s.positions);
@@ -39,6 +43,7 @@ struct AttentionLayer : LayerOp {
     const Shape<T> s(layer);
     if (s.fitsOneVector())
       return s.positions == lanes<T> ? vjpInRegisters<true>(s, layer) : vjpInRegisters<false>(s, layer);
+    if (keepsWeights(s.positions)) return vjpOfShort(s, layer);
     const auto gradient = [&](NodeIndex k, std::size_t at) {
       return layer.wants(k) ? layer.operandGradient(k) + at : nullptr;
     };
@@ -51,9 +56,8 @@ struct AttentionLayer : LayerOp {
   }
 
   /// How many numbers a layer keeps behind its results.
-  template <class T>
   static std::size_t keptCount(std::size_t columns, std::size_t heads, std::size_t positions) {
-    return columns * heads * (fitsOneVector<T>(positions) ? positions : 2);
+    return columns * heads * (keepsWeights(positions) ? positions : 2);
   }
 
   /// The weight of one sample and head with which a query takes the value of a key. Computed here for long samples.
@@ -64,7 +68,7 @@ struct AttentionLayer : LayerOp {
     const Shape<T> s(layer);
     const T* const kept = layer.results() + s.kept;
     const std::size_t at = sample * s.heads + head;
-    if (s.fitsOneVector()) return kept[(at * s.positions + key) * s.positions + query];
+    if (keepsWeights(s.positions)) return kept[(at * s.positions + key) * s.positions + query];
     if (key > query) return T{0};
     const std::size_t first = head * s.size * s.columns + sample * s.positions;
     const T *q = layer.operand(0) + first + query, *k = layer.operand(1) + first + key;
@@ -88,11 +92,10 @@ struct AttentionLayer : LayerOp {
           positions(layer.own()[3]),
           kept(heads * size * columns),
           scale(T{1} / T(std::sqrt(static_cast<PlainOf<T>>(size)))) {}
-    bool fitsOneVector() const { return AttentionLayer::fitsOneVector<T>(positions); }
+    bool fitsOneVector() const { return nn::laneCount<T> != 1 && positions <= nn::laneCount<T>; }
   };
-  template <class T> static bool fitsOneVector(std::size_t positions) {
-    return lanes<T> != 1 && positions <= lanes<T>;
-  }
+  /// Below this length computing the weights twice, and copying keys and values into blocks, costs more than it saves.
+  static bool keepsWeights(std::size_t positions) { return positions <= 48; }
   template <class T>
   static nn::BlockedAttention<T> blocked(const Shape<T>& s, const Layer<T>& layer, std::size_t at) {
     return {s.size,
@@ -209,6 +212,84 @@ struct AttentionLayer : LayerOp {
       if (layer.wants(2)) inner<true, isFull>(s, w, go, layer.operandGradient(2) + at);
     });
   }
+
+  // Short samples that do not fit one vector: the products of product.hpp, a vector of queries at a time.
+
+  template <class T> static void valueOfShort(const Shape<T>& s, const Layer<T>& layer, T* results) {
+    forEachHead(s, s.positions * s.positions, [&](std::size_t at, std::size_t weightsAt) {
+      const T *q = layer.operand(0) + at, *k = layer.operand(1) + at, *v = layer.operand(2) + at;
+      T *out = results + at, *weights = results + s.kept + weightsAt;
+      nn::forEachVector<T>(s.positions, [&](std::size_t t, std::size_t n) {
+        multiply<T>(k, 1, s.columns, {q + t, s.columns}, {weights + t, s.positions}, t + n, s.size, n, false);
+        softmaxOfKeys(s, weights + t, t, n);
+        multiply<T>(v, s.columns, 1, {weights + t, s.positions}, {out + t, s.columns}, s.size, t + n, n,
+                    false);
+      });
+    });
+  }
+  template <class T> static void vjpOfShort(const Shape<T>& s, const Layer<T>& layer) {
+    using Pack = nn::LanePack<T>;
+    forEachHead(s, s.positions * s.positions, [&](std::size_t at, std::size_t weightsAt) {
+      const T *q = layer.operand(0) + at, *k = layer.operand(1) + at, *v = layer.operand(2) + at;
+      const T *go = layer.resultGradients() + at, *weights = layer.results() + s.kept + weightsAt;
+      T* scores = layer.resultGradients() + s.kept + weightsAt;  // their gradients
+      T *gq = layer.operandGradient(0) + at, *gk = layer.operandGradient(1) + at,
+        *gv = layer.operandGradient(2) + at;
+      nn::forEachVector<T>(s.positions, [&](std::size_t t, std::size_t n) {
+        const std::size_t keys = t + n;
+        multiply<T>(v, 1, s.columns, {go + t, s.columns}, {scores + t, s.positions}, keys, s.size, n, false);
+        const auto in = [&](const T* numbers, std::size_t u) {
+          return nn::loadSome(numbers + u * s.positions + t, n);
+        };
+        Pack dot(T{0});
+        for (std::size_t u = 0; u < keys; ++u) dot = dot + in(weights, u) * in(scores, u);
+        for (std::size_t u = 0; u < s.positions; ++u)
+          nn::storeSome<T>(scores + u * s.positions + t,
+                           u < keys ? in(weights, u) * Pack(s.scale) * (in(scores, u) - dot) : Pack(T{0}), n);
+        if (layer.wants(0))
+          multiply<T>(k, s.columns, 1, {scores + t, s.positions}, {gq + t, s.columns}, s.size, keys, n, true);
+      });
+      if (layer.wants(1))
+        nn::OuterProduct<T>{
+            {gk, s.columns}, {q, s.columns}, {scores, s.positions}, s.size, s.positions, s.positions, true}
+            .run();
+      if (layer.wants(2))
+        nn::OuterProduct<T>{
+            {gv, s.columns}, {go, s.columns}, {weights, s.positions}, s.size, s.positions, s.positions, true}
+            .run();
+    });
+  }
+
+  /// A product for at most one vector of columns.
+  template <class T>
+  static void multiply(const T* w, std::size_t outputStride, std::size_t inputStride, nn::Rows<const T> x,
+                       nn::Rows<T> y, std::size_t outputs, std::size_t inputs, std::size_t columns,
+                       bool isAdded) {
+    nn::Product<T>{w, outputStride, inputStride, x, y, outputs, inputs, columns, nullptr, isAdded}.run();
+  }
+
+  /// Turns scores [key][query], for the n queries from t on, into weights; keys after a query get 0.
+  template <class T> static void softmaxOfKeys(const Shape<T>& s, T* scores, std::size_t t, std::size_t n) {
+    using Pack = nn::LanePack<T>;
+    using std::exp;
+    const std::size_t keys = t + n;
+    Pack query = Pack(T(static_cast<PlainOf<T>>(t)));
+    if constexpr (nn::laneCount<T> != 1)
+      for (std::size_t i = 0; i < lanes<T>; ++i) query.set(i, static_cast<T>(t + i));
+    const auto isSeen = [&](std::size_t u) { return Pack(T(static_cast<PlainOf<T>>(u))) <= query; };
+    const auto at = [&](std::size_t u) { return nn::loadSome(scores + u * s.positions, n); };
+    Pack most = at(0);
+    for (std::size_t u = 1; u < keys; ++u) most = select(isSeen(u) && most < at(u), at(u), most);
+    Pack sum(T{0});
+    for (std::size_t u = 0; u < keys; ++u) {
+      const Pack weight = select(isSeen(u), exp((at(u) - most) * Pack(s.scale)), Pack(T{0}));
+      nn::storeSome<T>(scores + u * s.positions, weight, n);
+      sum = sum + weight;
+    }
+    const Pack share = Pack(T{1}) / sum;
+    for (std::size_t u = 0; u < s.positions; ++u)
+      nn::storeSome<T>(scores + u * s.positions, u < keys ? at(u) * share : Pack(T{0}), n);
+  }
 };
 
 }  // namespace ops
@@ -229,7 +310,7 @@ Matrix<T, C> attention(const Matrix<T, C>& queries, const Matrix<T, C>& keys, co
   const Block operands[] = {queries.block(), keys.block(), values.block()};
   const Word own[] = {static_cast<Word>(heads), static_cast<Word>(rows / heads), static_cast<Word>(columns),
                       static_cast<Word>(positions)};
-  const std::size_t results = rows * columns + ops::AttentionLayer::keptCount<T>(columns, heads, positions);
+  const std::size_t results = rows * columns + ops::AttentionLayer::keptCount(columns, heads, positions);
   return {recordLayer<ops::AttentionLayer, T, C>(operands, own, results), rows, columns};
 }
 

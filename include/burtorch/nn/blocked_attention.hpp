@@ -57,7 +57,7 @@ template <class T> struct BlockedAttention {
       const std::size_t n = std::min(block, positions - t);
       startSlope(at, slope, t, n);
       for (std::size_t u = 0; u <= t; u += block) slopeOfBlock(at, slope, u, n, u == t);
-      if (slope.queryGradient != nullptr) addRows(at.mixed, n, slope.queryGradient + t);
+      if (slope.queryGradient != nullptr) addRows(at.mixed, block, n, slope.queryGradient + t);
     }
     if (slope.keyGradient != nullptr) addTurned(at, at.keySlopes, slope.keyGradient);
     if (slope.valueGradient != nullptr) addTurned(at, at.valueSlopes, slope.valueGradient);
@@ -130,15 +130,15 @@ template <class T> struct BlockedAttention {
       std::fill(to + n, to + block, T{0});
     }
   }
-  void addRows(const T* from, std::size_t n, T* to) const {
+  void addRows(const T* from, std::size_t stride, std::size_t n, T* to) const {
     for (std::size_t e = 0; e < size; ++e)
-      for (std::size_t t = 0; t < n; ++t) to[e * columns + t] = to[e * columns + t] + from[e * block + t];
+      for (std::size_t t = 0; t < n; ++t) to[e * columns + t] = to[e * columns + t] + from[e * stride + t];
   }
   void addTurned(const Memory& at, const T* from, T* to) const {
     for (std::size_t u = 0; u < positions; u += block) {
-      const std::size_t n = std::min(block, positions - u);
-      transpose(from + u * features(), n, size, features(), at.queries, block);
-      addRows(at.queries, n, to + u);
+      const std::size_t n = std::min(block, positions - u), stride = paddedTo<T>(n);
+      transpose(from + u * features(), n, size, features(), at.queries, stride);
+      addRows(at.queries, stride, n, to + u);
     }
   }
   template <class Visit> BURTORCH_INLINE static void forEachStrip(std::size_t n, const Visit& visit) {
