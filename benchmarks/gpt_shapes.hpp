@@ -24,7 +24,7 @@ struct GptShape {
 
 inline const std::vector<GptShape>& gptShapes() {
   using burtorch::Activation;
-  constexpr Activation gpt2Activation = Activation::gelu;  // GPT-2 has the tanh form
+  constexpr Activation gpt2Activation = Activation::geluTanh;
   static const std::vector<GptShape> shapes = {{"paper", {}, {1, 2, 4, 8, 16, 32, 64}},
                                                {"nano",
                                                 {.context = 64,

@@ -94,6 +94,9 @@ class Checker {
     return true;
   }
 
+  /// Below the normal range rounding errors are absolute: a few of the smallest number.
+  template <class T> static constexpr Real underflow = 16 * Real{std::numeric_limits<T>::denorm_min()};
+
   template <class T, burtorch::Config C>
   void judge(const TapeRun<T, C>& run, std::size_t root, Real scale, const char* what,
              bool isLeavesOnly = false) {
@@ -104,7 +107,7 @@ class Checker {
     }
   }
   template <class T> void judgeOne(int node, T gradient, Real wanted, Real s, const char* what) const {
-    if (std::abs(Real{gradient} - wanted) <= Tolerance<T>::gradient * s) return;
+    if (std::abs(Real{gradient} - wanted) <= Tolerance<T>::gradient * s + underflow<T>) return;
     fail(std::string(what) + (sizeof(T) == 4 ? " (fp32)" : " (fp64)") + ": gradient at node " +
          std::to_string(node) + " is " + show(gradient) + ", wanted " + show(wanted) + ", S = " + show(s));
   }
@@ -113,7 +116,7 @@ class Checker {
     for (int node = 0; node < static_cast<int>(trace_.size()); ++node) {
       if (trace_.isTainted(node)) continue;  // poles have a test of their own
       const Real value = run[node].dataCopy(), wanted = trace_.value(node);
-      if (std::abs(value - wanted) <= 16 * Tolerance<T>::unit * trace_.error(node)) continue;
+      if (std::abs(value - wanted) <= 16 * Tolerance<T>::unit * trace_.error(node) + underflow<T>) continue;
       fail("value of node " + std::to_string(node) + (sizeof(T) == 4 ? " (fp32)" : " (fp64)") + " is " +
            show(value) + ", wanted " + show(wanted));
     }
