@@ -17,7 +17,7 @@ import tempfile
 
 # folder: (what it holds, the folders it may include). It may name only folders above it, so there are no circles.
 FOLDERS = {
-    "base": ("configuration, errors, random numbers: used by everybody, knows nothing of tapes", ()),
+    "base": ("configuration, errors, random numbers, threads: used by everybody, knows nothing of tapes", ()),
     "ops": ("the operators, one struct each, their lists and kernels, dual numbers, what an instruction says", ("base",)),
     "simd": ("packs, their functions, loads of parts, transposes", ("base", "ops")),
     "core": ("the engine: tape, value, backward and its knobs", ("base", "ops", "simd")),

@@ -42,6 +42,23 @@ template <class T> class GradientBuffer {
     return {data_, size_};
   }
 
+  /// Adds the gradients of another buffer of the same layout, block by block; a block that is zero is not read.
+  void add(const GradientBuffer& other) {
+    if (other.ends_ != ends_) fail("gradients of %zu parameters: cannot add those of another layout", size_);
+    for (std::size_t id = 0; id < ends_.size(); ++id) {
+      const std::uint64_t bit = std::uint64_t{1} << (id % 64);
+      if ((other.unwritten_[id / 64] & bit) != 0) continue;
+      T* to = data_ + (id > 0 ? ends_[id - 1] : 0);
+      const T* from = other.data_ + (to - data_);
+      const std::size_t count = ends_[id] - static_cast<std::size_t>(to - data_);
+      if ((unwritten_[id / 64] & bit) != 0)
+        std::copy(from, from + count, to);
+      else
+        addTo(to, from, count);
+      unwritten_[id / 64] &= ~bit;
+    }
+  }
+
   // For a binding: blocks whose bit is set are zero, whatever lies there.
   T* data() { return data_; }
   std::uint64_t* unwritten() { return unwritten_.data(); }
@@ -63,6 +80,9 @@ template <class T> class GradientBuffer {
   // addresses can see. So gradients start elsewhere in a page than values.
   using Owned = Buffer<T, true, 2112>;
 
+  static void addTo(T* to, const T* from, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) to[i] = to[i] + from[i];
+  }
   void writeZeros(std::size_t word) {
     for (std::size_t id = 64 * word; id < std::min(64 * (word + 1), ends_.size()); ++id)
       if ((unwritten_[word] >> (id % 64) & 1) != 0)
@@ -111,6 +131,8 @@ template <class T> class ParameterStore {
   }
   std::span<T> gradients() { return gradients_.all(); }
   std::span<T> gradients(const Parameter& block) { return gradients().subspan(block.first, block.size()); }
+  /// The gradients of the store as a buffer, to add another one to them.
+  GradientBuffer<T>& gradientBuffer() { return gradients_; }
   /// Sets all gradients to zero, at no cost.
   void zeroGrad() { gradients_.zero(); }
 

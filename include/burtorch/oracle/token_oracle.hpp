@@ -3,27 +3,42 @@
 // Samples are recorded a tile at a time on the oracle's tape and forgotten after their sweep, so memory is that of one tile,
 // whatever the batch. A tile of 1 is the paper's serial oracle with the smallest memory; larger tiles use every weight for
 // several samples. Parameters and gradients are the flat spans of the store.
+//
+// A large batch is divided into shards of whole tiles, whose gradients are summed in a fixed tree (shard_sum.hpp). Their number
+// depends on the batch, the tile and the model alone, so the bits are the same for any number of threads, one included. Each
+// thread has a tape of its own. Large models have one shard, since more gradients would need too much memory; there the threads
+// share single layers instead (base/workers.hpp).
 #pragma once
 
 #include <algorithm>
 #include <concepts>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "../base/workers.hpp"
 #include "../core/backward.hpp"
 #include "../nn/embedding.hpp"
 #include "../nn/parameter_store.hpp"
+#include "shard_sum.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
 
-/// Where samples come from: `read` fills in the tokens and the targets of sample i.
+/// Where samples come from: `read` fills in the tokens and the targets of sample i. With workers, several threads read at once.
 template <class S>
 concept TokenSamples = requires(const S& samples, std::size_t i, std::span<TokenId> tokens,
                                 std::span<TokenId> targets) {
   { samples.size() } -> std::convertible_to<std::size_t>;
   samples.read(i, tokens, targets);
+};
+
+struct TokenOracleOptions {
+  std::size_t tile = 0;        // samples on a tape at a time; 0: what the model likes best
+  Workers* workers = nullptr;  // who helps: a ThreadPool; nullptr: the current workers, if the thread has any
+  std::size_t shards =
+      0;  // parts of a batch, at most as many as tiles; 0: as many as pay. It decides the bits
 };
 
 template <class Model, TokenSamples Samples> class TokenOracle {
@@ -32,19 +47,18 @@ template <class Model, TokenSamples Samples> class TokenOracle {
 
   /// `tile` samples are on the tape at a time; 0: what the model likes best.
   TokenOracle(const Model& model, ParameterStore<Scalar>& parameters, Samples samples, std::size_t tile = 0)
+      : TokenOracle(model, parameters, std::move(samples), TokenOracleOptions{.tile = tile}) {}
+  TokenOracle(const Model& model, ParameterStore<Scalar>& parameters, Samples samples,
+              const TokenOracleOptions& options)
       : model_(model),
         parameters_(parameters),
         samples_(std::move(samples)),
-        tile_(tile > 0 ? tile : model.bestTile()),
-        tape_(parameters) {
+        options_(options),
+        tile_(options.tile > 0 ? options.tile : model.bestTile()) {
     if (parameters.size() != model.layout().size())
       fail("TokenOracle: the model has %zu parameters, the store %zu", model.layout().size(),
            parameters.size());
-    const std::size_t columns = model.columnsFor(tile_);
-    tokens_.resize(model.tokenCount(columns));
-    targets_.resize(columns);
-    sampleTokens_.resize(model.tokensPerSample());
-    sampleTargets_.resize(model.targetsPerSample());
+    lanes_.push_back(makeLane());
   }
 
   /// How many samples there are.
@@ -54,17 +68,43 @@ template <class Model, TokenSamples Samples> class TokenOracle {
   /// Where `gradient` leaves its result.
   std::span<Scalar> gradients() const { return parameters_.gradients(); }
 
+  /// Into how many shards a batch is divided. Summing up two of them costs about as much as a column or two, so a shard has
+  /// many; and a model whose gradients take much memory has one.
+  std::size_t shardCount(std::size_t batch) const {
+    constexpr std::size_t fewestColumns = 128, mostShards = 32, mostBytes = std::size_t{64} << 20;
+    const std::size_t tiles = (batch + tile_ - 1) / tile_;
+    if (options_.shards > 0) return std::min(options_.shards, tiles);
+    if (parameters_.size() > mostBytes / sizeof(Scalar)) return 1;
+    return std::max<std::size_t>(1, std::min({tiles, model_.columnsFor(batch) / fewestColumns, mostShards}));
+  }
+
   /// The mean loss over samples.
   double value(std::span<const std::size_t> batch) {
     requireSamples(batch);
-    return overTiles(batch, [](const auto&, double) {});
+    return overShards(batch, shardCount(batch.size()), [&](Lane& lane, const Shard& shard) {
+      return overTiles(lane, batch, shard, [](const auto&, double) {});
+    });
   }
   /// The mean loss over samples, and its gradient: whatever `gradients` held before is gone.
   double gradient(std::span<const std::size_t> batch) {
     requireSamples(batch);
-    parameters_.zeroGrad();
-    return overTiles(batch,
-                     [](const auto& root, double share) { backward(root, static_cast<Scalar>(share)); });
+    const std::size_t shards = shardCount(batch.size());
+    const auto sweep = [](const auto& root, double share) { backward(root, static_cast<Scalar>(share)); };
+    if (shards == 1) {
+      parameters_.zeroGrad();
+      const CurrentWorkers help(workers());
+      return overTiles(boundLane(), batch, {0, batch.size()}, sweep);
+    }
+    if (sum_ == nullptr)
+      sum_ = std::make_unique<ShardSum<Scalar>>(parameters_.gradientBuffer(), parameters_.layout());
+    sum_->start(shards, workers() != nullptr ? workers()->size() : 1);
+    return overShards(batch, shards, [&](Lane& lane, const Shard& shard) {
+      GradientBuffer<Scalar>& buffer = sum_->bufferOf(shard.index);
+      lane.tape.bind(parameters_.binding(buffer));
+      const double loss = overTiles(lane, batch, shard, sweep);
+      sum_->finish(shard.index, buffer);
+      return loss;
+    });
   }
   /// f_i and its gradient into a span of the caller's.
   double gradient(std::size_t sample, std::span<Scalar> into) {
@@ -87,18 +127,19 @@ template <class Model, TokenSamples Samples> class TokenOracle {
                  " is not finite";
     requireSamples(batch);
     std::string found;
-    overTiles(batch, [&](const auto& root, double share) {
+    const auto& tape = boundLane().tape;
+    overTiles(*lanes_[0], batch, {0, batch.size()}, [&](const auto& root, double share) {
       const auto describe = [&](std::span<const Scalar> numbers, const char* what) {
         for (std::size_t i = 0; i < numbers.size() && found.empty(); ++i)
           if (!ScalarTraits<Scalar>::isFinite(numbers[i]))
             found = std::string("the ") + what + " of node " + std::to_string(i) + ", of a " +
-                    std::string(tape_.opOf(static_cast<NodeIndex>(i)).name) +
+                    std::string(tape.opOf(static_cast<NodeIndex>(i)).name) +
                     ", is the first that is not finite";
       };
-      describe(tape_.values(), "value");
+      describe(tape.values(), "value");
       if (!found.empty()) return;
       backward(root, static_cast<Scalar>(share));
-      describe(tape_.gradients(), "gradient");
+      describe(tape.gradients(), "gradient");
     });
     return found.empty() ? "every node is finite: the sum of their squares is not" : found;
   }
@@ -111,16 +152,69 @@ template <class Model, TokenSamples Samples> class TokenOracle {
         fail(ErrorCode::outOfRange, "TokenOracle: sample %zu is out of range for %zu samples", sample,
              samples_.size());
   }
-  /// Calls `visit(root, share)` for every tile, while it is on the tape. Returns the mean loss.
-  template <class Visit> double overTiles(std::span<const std::size_t> batch, Visit visit) {
-    const CurrentTape here(tape_);
+  /// What a thread works with.
+  struct Lane {
+    Tape<Scalar, Model::tapeConfig> tape;
+    std::vector<TokenId> tokens, targets, sampleTokens, sampleTargets;
+    explicit Lane(ParameterStore<Scalar>& parameters) : tape(parameters) {}
+  };
+  /// Samples of a batch.
+  struct Shard {
+    std::size_t first, end, index = 0;
+  };
+
+  std::unique_ptr<Lane> makeLane() const {
+    auto lane = std::make_unique<Lane>(parameters_);
+    const std::size_t columns = model_.columnsFor(tile_);
+    lane->tokens.resize(model_.tokenCount(columns));
+    lane->targets.resize(columns);
+    lane->sampleTokens.resize(model_.tokensPerSample());
+    lane->sampleTargets.resize(model_.targetsPerSample());
+    return lane;
+  }
+  /// The lane of this thread, bound to the gradients of the store.
+  Lane& boundLane() {
+    lanes_[0]->tape.bind(parameters_);
+    return *lanes_[0];
+  }
+  Workers* workers() const { return options_.workers != nullptr ? options_.workers : currentWorkers(); }
+
+  /// The sum of `use(lane, shard)` over the shards, in their order.
+  template <class Use>
+  double overShards(std::span<const std::size_t> batch, std::size_t shards, const Use& use) {
+    Workers* const help = workers();
+    if (shards == 1) {
+      const CurrentWorkers here(help);
+      return use(*lanes_[0], {0, batch.size()});
+    }
+    if (help != nullptr)
+      while (lanes_.size() < std::min(help->size(), shards)) lanes_.push_back(makeLane());
+    const std::size_t tiles = (batch.size() + tile_ - 1) / tile_;
+    losses_.assign(shards, 0);
+    const auto run = [&](std::size_t shard, std::size_t worker) {
+      losses_[shard] =
+          use(*lanes_[worker], {tiles * shard / shards * tile_,
+                                std::min(tiles * (shard + 1) / shards * tile_, batch.size()), shard});
+    };
+    if (help != nullptr)
+      help->run(shards, run);
+    else
+      for (std::size_t shard = 0; shard < shards; ++shard) run(shard, 0);
     double sum = 0;
-    for (std::size_t first = 0; first < batch.size(); first += tile_) {
-      const std::size_t count = std::min(tile_, batch.size() - first), columns = model_.columnsFor(count);
-      place(batch.subspan(first, count), columns);
-      const SampleScope scope(tape_);
-      const auto root = model_.loss(std::span<const TokenId>(tokens_).first(model_.tokenCount(columns)),
-                                    std::span<const TokenId>(targets_).first(columns));
+    for (const double loss : losses_) sum += loss;
+    return sum;
+  }
+  /// Calls `visit(root, share)` for every tile, while it is on the tape. Returns the shard's share of the mean loss.
+  template <class Visit>
+  double overTiles(Lane& lane, std::span<const std::size_t> batch, const Shard& shard, Visit visit) {
+    const CurrentTape here(lane.tape);
+    double sum = 0;
+    for (std::size_t first = shard.first; first < shard.end; first += tile_) {
+      const std::size_t count = std::min(tile_, shard.end - first), columns = model_.columnsFor(count);
+      place(lane, batch.subspan(first, count), columns);
+      const SampleScope scope(lane.tape);
+      const auto root = model_.loss(std::span<const TokenId>(lane.tokens).first(model_.tokenCount(columns)),
+                                    std::span<const TokenId>(lane.targets).first(columns));
       const double share = static_cast<double>(count) / static_cast<double>(batch.size());
       sum += share * static_cast<double>(root.value());
       visit(root, share);
@@ -128,26 +222,28 @@ template <class Model, TokenSamples Samples> class TokenOracle {
     return sum;
   }
   /// Puts the samples where the model wants them. Together they fill all its columns.
-  void place(std::span<const std::size_t> batch, std::size_t columns) {
+  void place(Lane& lane, std::span<const std::size_t> batch, std::size_t columns) const {
     for (std::size_t slot = 0; slot < batch.size(); ++slot) {
-      samples_.read(batch[slot], sampleTokens_, sampleTargets_);
+      samples_.read(batch[slot], lane.sampleTokens, lane.sampleTargets);
       // The mean over columns is the mean over samples only if all have as many.
-      if (std::ranges::count(sampleTargets_, noToken) != 0)
+      if (std::ranges::count(lane.sampleTargets, noToken) != 0)
         fail("TokenOracle: sample %zu has a position without a target; every position needs one",
              batch[slot]);
-      for (std::size_t i = 0; i < sampleTokens_.size(); ++i)
-        tokens_[model_.tokenAt(slot, i, columns)] = sampleTokens_[i];
-      for (std::size_t i = 0; i < sampleTargets_.size(); ++i)
-        targets_[model_.targetAt(slot, i)] = sampleTargets_[i];
+      for (std::size_t i = 0; i < lane.sampleTokens.size(); ++i)
+        lane.tokens[model_.tokenAt(slot, i, columns)] = lane.sampleTokens[i];
+      for (std::size_t i = 0; i < lane.sampleTargets.size(); ++i)
+        lane.targets[model_.targetAt(slot, i)] = lane.sampleTargets[i];
     }
   }
 
   const Model& model_;
   ParameterStore<Scalar>& parameters_;
   Samples samples_;
+  TokenOracleOptions options_;
   std::size_t tile_;
-  Tape<Scalar, Model::tapeConfig> tape_;
-  std::vector<TokenId> tokens_, targets_, sampleTokens_, sampleTargets_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::unique_ptr<ShardSum<Scalar>> sum_;
+  std::vector<double> losses_;
 };
 
 }  // namespace burtorch::inline BURTORCH_TARGET

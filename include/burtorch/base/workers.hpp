@@ -1,0 +1,81 @@
+// Who may help a thread: a pool that oracles, layers and optimisers ask for, or nobody, which costs them the test of one
+// pointer. No thread is started here (thread_pool.hpp does), so a program that never uses several pays for nothing.
+//
+// The rule for everybody who asks: how work is divided may decide who computes a number, never how. So the bits are the same
+// for any number of threads.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <type_traits>
+
+namespace burtorch {
+
+/// Threads that run jobs together with the one that asks.
+class Workers {
+ public:
+  virtual ~Workers() = default;
+  /// How many threads there are, the one that asks included.
+  virtual std::size_t size() const = 0;
+
+  /// Calls `f(job, worker)` for the jobs 0 to count - 1, each once, and returns when all are done. Jobs are begun in order;
+  /// two that run at the same time see different workers, of 0 to size() - 1. Of the errors that jobs throw, the one of
+  /// the first job is thrown here; then later jobs may have been left out. A job that calls `run` runs those jobs itself.
+  template <class F> void run(std::size_t count, F&& f) {
+    using Callee = std::remove_reference_t<F>;
+    const Jobs jobs{count,
+                    [](void* context, std::size_t job, std::size_t worker) {
+                      (*static_cast<Callee*>(context))(job, worker);
+                    },
+                    const_cast<void*>(static_cast<const void*>(std::addressof(f)))};
+    runAll(jobs);
+  }
+
+ protected:
+  struct Jobs {
+    std::size_t count;
+    void (*call)(void* context, std::size_t job, std::size_t worker);
+    void* context;
+
+    void operator()(std::size_t job, std::size_t worker) const { call(context, job, worker); }
+  };
+
+ private:
+  virtual void runAll(const Jobs& jobs) = 0;
+};
+
+inline constinit thread_local Workers* currentWorkersSlot = nullptr;
+
+/// Who helps this thread, or nullptr.
+inline Workers* currentWorkers() { return currentWorkersSlot; }
+
+/// Lets workers help this thread until the end of the block; nullptr: nobody.
+class CurrentWorkers {
+ public:
+  explicit CurrentWorkers(Workers* workers) : previous_(currentWorkersSlot) { currentWorkersSlot = workers; }
+  explicit CurrentWorkers(Workers& workers) : CurrentWorkers(&workers) {}
+  CurrentWorkers(const CurrentWorkers&) = delete;
+  CurrentWorkers& operator=(const CurrentWorkers&) = delete;
+  ~CurrentWorkers() { currentWorkersSlot = previous_; }
+
+ private:
+  Workers* previous_;
+};
+
+/// Calls `f(first, end)` for parts that make up 0 to count, in parallel if the thread has help and there are at least two parts
+/// of `atLeast`. Parts begin at multiples of `unit`.
+template <class F> void forEachPart(std::size_t count, std::size_t unit, std::size_t atLeast, F f) {
+  Workers* const workers = currentWorkers();
+  if (workers == nullptr || count < 2 * atLeast) return f(std::size_t{0}, count);
+  // More parts than threads: who is late takes fewer.
+  constexpr std::size_t partsPerThread = 4;
+  const std::size_t units = (count + unit - 1) / unit;
+  const std::size_t parts = std::min({partsPerThread * workers->size(), count / atLeast, units});
+  workers->run(parts, [&](std::size_t part, std::size_t) {
+    const std::size_t first = units * part / parts * unit, end = units * (part + 1) / parts * unit;
+    f(first, std::min(end, count));
+  });
+}
+
+}  // namespace burtorch

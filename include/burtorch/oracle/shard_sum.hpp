@@ -1,0 +1,86 @@
+// The sum of the gradients of shards, in the order of a fixed tree: shards 2k and 2k+1, then pairs of pairs, and so on. Which
+// thread adds two nodes of it, and when, depends on who is ready; what is added to what does not. So the bits of the sum
+// depend on the number of shards alone.
+//
+// A shard is added as soon as its neighbour is there, so with one thread there are at most log2(shards) + 1 buffers in use, and
+// some more with several. The first shard has the buffer of the caller, and with it the sum.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "../nn/parameter_store.hpp"
+
+namespace burtorch::inline BURTORCH_TARGET {
+
+template <class T> class ShardSum {
+ public:
+  /// `sum` holds the sum in the end; buffers beside it have its layout.
+  ShardSum(GradientBuffer<T>& sum, const ParameterLayout& layout) : sum_(sum), layout_(layout) {}
+
+  /// Before the first shard of so many, of which at most `threads` are begun at the same time.
+  void start(std::size_t shards, std::size_t threads) {
+    shards_ = shards;
+    waiting_.assign(std::bit_ceil(shards) * 2, nullptr);
+    // A node waits for a shard that is under way below its neighbour: one at each level for each thread, which has one in
+    // hand besides. Memory that is never used is never touched.
+    const std::size_t levels = static_cast<std::size_t>(std::bit_width(shards - 1));
+    const std::size_t most = std::min(shards, threads * (levels + 1));
+    while (owned_.size() + 1 < most) owned_.push_back(std::make_unique<GradientBuffer<T>>(layout_));
+    free_.clear();
+    free_.reserve(owned_.size());
+    for (auto at = owned_.rbegin(); at != owned_.rend(); ++at) free_.push_back(at->get());
+  }
+  /// The buffer of a shard that begins, with zeros.
+  GradientBuffer<T>& bufferOf(std::size_t shard) {
+    GradientBuffer<T>* buffer = &sum_;
+    if (shard > 0) {
+      const std::lock_guard lock(mutex_);
+      if (free_.empty()) fail(ErrorCode::internal, "ShardSum: no buffer is free for shard %zu", shard);
+      buffer = free_.back();
+      free_.pop_back();
+    }
+    buffer->zero();
+    return *buffer;
+  }
+  /// A shard is complete: adds its buffer as far up the tree as others are complete.
+  void finish(std::size_t shard, GradientBuffer<T>& buffer) {
+    GradientBuffer<T>* node = &buffer;
+    std::size_t index = shard;
+    for (std::size_t level = 0; (std::size_t{1} << level) < shards_; ++level, index /= 2) {
+      const std::size_t neighbour = index ^ 1;
+      if ((neighbour << level) >= shards_) continue;  // nothing there: the node is its own parent
+      GradientBuffer<T>* other = takeOrWait(level, index, neighbour, node);
+      if (other == nullptr) return;
+      if (index % 2 != 0) std::swap(node, other);  // the left one is added to
+      node->add(*other);
+      const std::lock_guard lock(mutex_);
+      free_.push_back(other);
+    }
+  }
+
+ private:
+  /// The neighbour's buffer, or nullptr: then the node waits for it.
+  GradientBuffer<T>* takeOrWait(std::size_t level, std::size_t index, std::size_t neighbour,
+                                GradientBuffer<T>* node) {
+    // Level k has its places from bit_ceil(shards) / 2^k on, as a heap has.
+    const std::size_t first = std::bit_ceil(shards_) >> level;
+    const std::lock_guard lock(mutex_);
+    GradientBuffer<T>* other = waiting_[first + neighbour];
+    if (other == nullptr) waiting_[first + index] = node;
+    return other;
+  }
+
+  GradientBuffer<T>& sum_;
+  ParameterLayout layout_;
+  std::size_t shards_ = 0;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<GradientBuffer<T>>> owned_;
+  std::vector<GradientBuffer<T>*> free_, waiting_;
+};
+
+}  // namespace burtorch::inline BURTORCH_TARGET
