@@ -70,7 +70,10 @@ class Progress {
     paused_ += step.validationSeconds;
     losses_.push_back(step.loss);
     smooth_ = losses_.size() == 1 ? step.loss : 0.98 * smooth_ + 0.02 * step.loss;
-    if (step.isEvaluated()) validation_ = step.validationLoss;
+    if (step.isEvaluated()) {
+      validation_ = step.validationLoss;
+      validatedStep_ = step.step;
+    }
     const auto now = Clock::now();
     const bool isDue = isLive_ ? now - shown_ > std::chrono::milliseconds(100) : step.isEvaluated();
     if (!isDue && step.step != steps_) return;
@@ -111,6 +114,18 @@ class Progress {
   void finish() {
     if (isLive_) std::puts("");
   }
+  /// What remains on the screen: the last losses.
+  std::string losses() const {
+    if (losses_.empty()) return "no step was taken";
+    const std::size_t count = std::min<std::size_t>(100, losses_.size());
+    double sum = 0;
+    for (std::size_t i = losses_.size() - count; i < losses_.size(); ++i) sum += losses_[i];
+    const double mean = sum / static_cast<double>(count);
+    std::string line = text("training loss %.4f (mean of the last %zu steps), ", mean, count);
+    if (std::isnan(validation_)) return line + "no validation yet";
+    return line + text("validation loss %.4f (step %llu)", validation_,
+                       static_cast<unsigned long long>(validatedStep_));
+  }
   /// Does something that is not training, so that its time does not count.
   template <class Work> void aside(Work work) {
     const auto start = Clock::now();
@@ -132,7 +147,7 @@ class Progress {
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 100;
   }
 
-  std::uint64_t first_, steps_;
+  std::uint64_t first_, steps_, validatedStep_ = 0;
   std::size_t tokensPerStep_;
   bool isLive_;
   Clock::time_point start_ = Clock::now(), shown_{};

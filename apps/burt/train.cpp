@@ -14,8 +14,11 @@
 #include <filesystem>
 #include <optional>
 
+#include "amounts.hpp"
+#include "both_parts.hpp"
 #include "command.hpp"
 #include "flags.hpp"
+#include "memory_plan.hpp"
 #include "metrics.hpp"
 #include "model_file.hpp"
 #include "progress.hpp"
@@ -88,27 +91,33 @@ template <class Job> class Session {
   using Model = typename Job::Model;
   using Config = typename Job::Config;
   using Samples = decltype(std::declval<const Job&>().samples(Part::train, std::declval<const Config&>()));
-  using Oracle = TokenOracle<Model, Samples>;
+  using Oracle = TokenOracle<Model, BothParts<Samples>>;
 
  public:
   /// `saved` is the state to resume, or nullptr.
   Session(const TrainOptions& options, const Config& config, const Data& data, const Job& job,
           const ModelFile* saved)
       : options_(options),
+        saveInterval_(parseSaveInterval("--save-every", options.saveEvery)),
         job_(job),
         config_(resolved(config, job_.tokenizer())),
+        plan_(planWithoutTape(data)),
         owned_(config_),
-        train_(owned_.model, owned_.parameters, job_.samples(Part::train, config_), options.tile),
-        validation_(owned_.model, owned_.parameters, job_.samples(Part::validation, config_), options.tile),
+        oracle_(owned_.model, owned_.parameters,
+                BothParts<Samples>{job_.samples(Part::train, config_), job_.samples(Part::validation, config_)},
+                chosenTile()),
+        train_(oracle_, job_.samples(Part::train, config_).size()),
+        validation_(oracle_, train_.size()),
         optimizer_(methodOf(options), owned_.parameters.size()),
         training_(train_, validation_, optimizer_, scheduleOf(options),
                   {.steps = options.steps,
-                   .batch = options.batch,
+                   .batch = samplesPerStep(options),
                    .clipNorm = options.clip,
-                   .evaluateEvery = options.evaluateEvery},
+                   .evaluateEvery = options.evaluateEvery,
+                   .evaluationSamples = validationSamples(options)},
                   options.seed),
         metadata_(metadataOf(config_, job_.tokenizer())) {
-    describe(options, runPrefix, metadata_);
+    describe(options_, runPrefix, metadata_);
     metadata_["burtorch"] = BURTORCH_VERSION;
     metadata_[checksumKey] = textOf(std::uint64_t{crc32c(data.text)});
     if (!options.data.empty()) metadata_[dataKey] = fs::absolute(options.data).string();
@@ -128,6 +137,35 @@ template <class Job> class Session {
     config.vocabulary = tokenizer.size();
     if constexpr (requires { config.hiddenWidth(); }) config.hidden = config.hiddenWidth();
     return config;
+  }
+  /// All but the tape. The numbers of a model that cannot fit are not even allocated.
+  MemoryPlan planWithoutTape(const Data& data) const {
+    const AnyMethod method = methodOf(options_);
+    MemoryPlan plan{.parameters = parameterCountOf(config_)};
+    const std::uint64_t count = std::min<std::uint64_t>(plan.parameters, UINT32_MAX);
+    plan.state = sizeof(float) * (2 * count + Optimizer<float>::stateSize(method, count));
+    plan.data = (options_.data.empty() ? 0 : data.text.size()) +
+                job_.tokens().size() * job_.tokens().bytesPerToken();
+    if (!options_.memory.empty()) plan.tileFor(parseBytes("--memory", options_.memory), 1, sizesOf(config_));
+    return plan;
+  }
+  /// The tile that was asked for, or that fits. One that was made to fit is saved with the run: the bits depend on it.
+  std::uint64_t chosenTile() {
+    plan_.firstSample = tapeBytes(owned_.model, owned_.parameters, 1);
+    plan_.everyFurther = tapeBytes(owned_.model, owned_.parameters, 2) - plan_.firstSample;
+    if (options_.memory.empty()) return options_.tile;
+    const std::uint64_t limit = parseBytes("--memory", options_.memory), wanted = options_.tile,
+                        most = wanted > 0 ? wanted : owned_.model.bestTile();
+    options_.tile = plan_.tileFor(limit, most, sizesOf(config_));
+    if (wanted > options_.tile)
+      throw BadInput("--tile " + textOf(wanted) + " does not fit into --memory " + bytesText(limit) +
+                     ", in which at most " + textOf(options_.tile) + " is possible");
+    return options_.tile;
+  }
+  /// How many samples are on the tape at a time.
+  std::uint64_t samplesOnTape() const {
+    return std::min<std::uint64_t>(oracle_.tile(),
+                                   std::max(samplesPerStep(options_), validationSamples(options_)));
   }
   void initialise() {
     Rng rng(options_.seed, 1);
@@ -154,10 +192,12 @@ template <class Job> class Session {
   }
   bool isSaveDue(const TrainingStep& step) const {
     if (step.step == options_.steps) return false;  // saved at the end
-    return options_.saveEvery > 0 ? step.step % options_.saveEvery == 0 : step.isEvaluated();
+    if (saveInterval_.time.count() > 0) return Clock::now() - savedAt_ >= saveInterval_.time;
+    return saveInterval_.steps > 0 ? step.step % saveInterval_.steps == 0 : step.isEvaluated();
   }
   /// A save on the way: if it fails, the next one may succeed.
   void saveOnTheWay(const TrainingStep& step, Metrics& metrics, Progress& progress) {
+    savedAt_ = Clock::now();         // whatever comes of it
     progress.warn(metrics.flush());  // before the state, so that no step is missing after a resume
     if (!std::isfinite(lossAfter(step))) return;
     try {
@@ -185,7 +225,7 @@ template <class Job> class Session {
     return false;
   }
   void reportNotFinite(const TrainingStep& step) {
-    const std::string where = train_.describeFirstNonFinite(training_.batch());
+    const std::string where = oracle_.describeFirstNonFinite(training_.batch());
     const auto number = static_cast<unsigned long long>(step.step);
     if (step.isFinite())
       std::fprintf(stderr, "burt: after step %llu the loss is not finite; %s\n", number, where.c_str());
@@ -211,7 +251,7 @@ template <class Job> class Session {
   }
 
   std::string resumeCommand() const {
-    return self() + " train " + Job::name + " --resume " + shellWord(folder_.string());
+    return self() + " train --resume " + shellWord(folder_.string());
   }
   void introduce() const {
     std::printf("%s with %zu parameters on %s of %s, vocabulary %zu\n", Job::name, owned_.parameters.size(),
@@ -224,7 +264,8 @@ template <class Job> class Session {
       std::printf("resumed after step %llu\n", static_cast<unsigned long long>(training_.stepsDone()));
     std::printf("%llu steps of %llu samples, results in %s\n",
                 static_cast<unsigned long long>(options_.steps),
-                static_cast<unsigned long long>(options_.batch), folder_.c_str());
+                static_cast<unsigned long long>(samplesPerStep(options_)), folder_.c_str());
+    std::printf("memory: %s\n", plan_.text(samplesOnTape()).c_str());
     std::fflush(stdout);
   }
   std::string sampleText(std::uint64_t step) {
@@ -252,16 +293,21 @@ template <class Job> class Session {
     file.commit();
   }
 
-  const TrainOptions& options_;
+  TrainOptions options_;
+  SaveInterval saveInterval_;
   const Job& job_;
   Config config_;
+  MemoryPlan plan_;
   OwnedModel<Model> owned_;
-  Oracle train_, validation_;
+  Oracle oracle_;
+  TrainingPart<Oracle> train_;
+  ValidationPart<Oracle> validation_;
   Optimizer<float> optimizer_;
-  Training<Oracle, Oracle> training_;
+  Training<TrainingPart<Oracle>, ValidationPart<Oracle>> training_;
   Metadata metadata_;
   fs::path folder_;
   std::uint64_t savedStep_ = 0;
+  Clock::time_point savedAt_ = Clock::now();
 };
 
 template <class Job> int Session<Job>::run(const Place& place) {
@@ -277,7 +323,7 @@ template <class Job> int Session<Job>::run(const Place& place) {
   introduce();
   Metrics metrics(folder_, training_.stepsDone(), options_.steps);
   if (options_.isForTensorBoard) metrics.showInTensorBoard(folder_, training_.stepsDone() + 1);
-  Progress progress(training_.stepsDone(), options_.steps, options_.batch * job_.tokensPerSample(config_));
+  Progress progress(training_.stepsDone(), options_.steps, samplesPerStep(options_) * job_.tokensPerSample(config_));
   TrainingStep last;
   StopReason end = training_.run([&](const TrainingStep& step) {
     last = step;
@@ -292,6 +338,7 @@ template <class Job> int Session<Job>::run(const Place& place) {
     return StopSignals::received() == 0;
   });
   progress.finish();
+  std::puts(progress.losses().c_str());
   progress.warn(metrics.flush());
   if (end == StopReason::stopped && savedStep_ != training_.stepsDone() && !std::isfinite(lossAfter(last)))
     end = StopReason::notFinite;
@@ -322,6 +369,8 @@ void readRun(const ModelFile& saved, const Flags& flags, const std::string& fold
   TrainOptions was = options;  // what a file of an earlier version does not say is as the command line has it
   readFields(was, runPrefix, saved.file().metadata(), saved.path());
   resumeWith(was, flags, folder, options);
+  // Another limit: another tile, unless it was given too.
+  if (flags.isGiven("--memory") && !flags.isGiven("--tile")) options.tile = 0;
   const Metadata& metadata = saved.file().metadata();
   std::error_code ignored;
   if (metadata.contains(checksumKey) && !metadata.contains(dataKey) && !flags.isGiven("--data"))
@@ -348,6 +397,21 @@ void checkData(const ModelFile& saved, const Flags& flags, const std::string& fo
         " has changed since it began; restore it, or pass it with --data FILE to train on it as it is");
 }
 
+/// The value of --resume, or "".
+std::string resumedFolder(std::span<const std::string> arguments) {
+  constexpr std::string_view flag = "--resume";
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].starts_with(std::string(flag) + "=")) return arguments[i].substr(flag.size() + 1);
+    if (arguments[i] == flag && i + 1 < arguments.size()) return arguments[i + 1];
+  }
+  return "";
+}
+void requireFolder(const std::string& folder) {
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored))
+    throw BadInput("--resume: no such folder '" + printable(folder) + "'");
+}
+
 template <class Job> int trainModel(std::span<const std::string> arguments) {
   TrainOptions options;
   typename Job::Config config;
@@ -370,18 +434,18 @@ template <class Job> int trainModel(std::span<const std::string> arguments) {
   }
   if (!place.out.empty() || place.isOverwriting)
     throw BadInput("--resume continues in the folder of the run; leave out --out and --overwrite");
-  std::error_code ignored;
-  if (!fs::is_directory(place.resume, ignored))
-    throw BadInput("--resume: no such folder '" + printable(place.resume) + "'");
-  const ModelFile saved(place.resume);
-  if (saved.kind() != Job::name)
-    throw BadInput("'" + printable(place.resume) + "' is a run of " + saved.kind() + "; resume it with: " +
-                   self() + " train " + saved.kind() + " --resume " + shellWord(place.resume));
-  readRun(saved, flags, place.resume, options, config);
+  requireFolder(place.resume);
+  std::optional<ModelFile> saved(place.resume);
+  if (saved->kind() != Job::name)
+    throw BadInput("'" + printable(place.resume) + "' is a run of " + saved->kind() + "; resume it with: " +
+                   self() + " train --resume " + shellWord(place.resume));
+  readRun(*saved, flags, place.resume, options, config);
   const Data data(options.data, Job::defaultText());
   const Job job(data.text, options);
-  checkData(saved, flags, place.resume, data, job.tokenizer());
-  return Session<Job>(options, config, data, job, &saved).run(place);
+  checkData(*saved, flags, place.resume, data, job.tokenizer());
+  Session<Job> session(options, config, data, job, &*saved);
+  saved.reset();  // the next save replaces the file; an open one would keep its place on the disk
+  return session.run(place);
 }
 
 }  // namespace
@@ -391,9 +455,16 @@ int train(std::span<const std::string> arguments) {
   if (model == "gpt") return trainModel<GptJob>(arguments.subspan(1));
   if (model == "mlp") return trainModel<MlpJob>(arguments.subspan(1));
   if (model == "--help" || model == "-h") {
-    std::printf("usage: %s train gpt|mlp [options]; add --help after the model to list its options\n",
-                self().c_str());
+    std::printf(
+        "usage: %s train gpt|mlp [options]; add --help after the model to list its options\n"
+        "       %s train --resume DIR [options], which needs no more than the folder of a run\n",
+        self().c_str(), self().c_str());
     return 0;
+  }
+  if (const std::string folder = resumedFolder(arguments); model.starts_with("--") && !folder.empty()) {
+    requireFolder(folder);
+    const bool isGpt = ModelFile(folder).kind() == GptJob::name;
+    return isGpt ? trainModel<GptJob>(arguments) : trainModel<MlpJob>(arguments);
   }
   throw BadInput(model.empty() ? self() + " train: expected a model, gpt or mlp"
                                : "unknown model '" + model + "'; expected gpt or mlp");

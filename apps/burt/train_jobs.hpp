@@ -39,6 +39,7 @@ struct GptJob {
     return corpus.windows(part, {.context = config.context});
   }
   std::size_t tokensPerSample(const Config& config) const { return config.context; }
+  burtorch::TokenView tokens() const { return corpus.tokens(); }
 
   std::string sampleText(OwnedModel<Model>& owned, const TrainOptions& options, burtorch::Rng rng) const {
     std::vector<burtorch::TokenId> tokens{corpus.tokens()[0]};
@@ -77,6 +78,7 @@ struct MlpJob {
     return words.samples(part, config.context);
   }
   std::size_t tokensPerSample(const Config&) const { return 1; }
+  burtorch::TokenView tokens() const { return words.tokens(); }
 
   std::string sampleText(OwnedModel<Model>& owned, const TrainOptions& options, burtorch::Rng rng) const {
     std::string text;

@@ -14,10 +14,11 @@ namespace burt {
 
 struct TrainOptions {
   std::string data;
-  std::uint64_t steps = 0, batch = 0, tile = 0, seed = 1337, warmup = 100, evaluateEvery = 0, saveEvery = 0,
-                sampleEvery = 0, sampleLength = 300, topK = 0;
+  std::uint64_t steps = 0, batch = 0, tile = 0, seed = 1337, warmup = 100, evaluateEvery = 0,
+                evaluationBatches = 0, accumulate = 1, sampleEvery = 0, sampleLength = 300, topK = 0;
   double learningRate = 0, minimumRate = 0, weightDecay = 0.01, beta2 = 0.99, momentum = 0.9, clip = 1,
          validation = 0.1, temperature = 0.8;
+  std::string memory, saveEvery = "10m";
   std::string optimizer = "adamw", schedule = std::string(burtorch::WarmupCosine::name), init = "pytorch";
   bool isForTensorBoard = false;
 };
@@ -30,7 +31,10 @@ template <> struct Fields<TrainOptions> {
         text("data", &O::data, "FILE", "text to learn from; default: data that comes with burt"),
         number("steps", &O::steps, 1, billion, "number of training steps"),
         number("batch", &O::batch, 1, 1'000'000, "samples per step"),
+        number("accumulate", &O::accumulate, 1, 1'000'000,
+               "batches per step: as --batch times as many, and in the same memory"),
         number("tile", &O::tile, 0, 65'536, "samples recorded at a time; 1: least memory, 0: fastest"),
+        text("memory", &O::memory, "SIZE", "let --tile be what fits into so much memory: 512M, 2G"),
         number("lr", &O::learningRate, 0, 1000, "learning rate"),
         number("min-lr", &O::minimumRate, 0, 1000, "learning rate at the end of the cosine schedule"),
         number("warmup", &O::warmup, 0, billion, "steps until the learning rate is reached"),
@@ -46,8 +50,10 @@ template <> struct Fields<TrainOptions> {
         fixed(number("val-fraction", &O::validation, 0.001, 0.9, "fraction of the data used for validation")),
         fixed(number("seed", &O::seed, 0, UINT64_MAX, "random seed of weights, batches and samples")),
         number("eval-every", &O::evaluateEvery, 1, billion, "steps between two validations"),
-        number("save-every", &O::saveEvery, 0, billion,
-               "steps between two saves; 0: save at every validation"),
+        number("eval-batches", &O::evaluationBatches, 0, 1'000'000,
+               "batches per validation; 0: up to 512 samples, a tenth of the time at most"),
+        text("save-every", &O::saveEvery, "N|TIME",
+             "steps or time between two saves: 500, 90s, 10m, 2h; 0: every validation"),
         number("sample-every", &O::sampleEvery, 0, billion,
                "steps between two sample texts; 0: only at the end"),
         number("sample-length", &O::sampleLength, 1, 1'000'000, "length of a sample text in tokens"),
@@ -70,6 +76,18 @@ struct Place {
               resume);
   }
 };
+
+/// How many samples a step sees.
+inline std::uint64_t samplesPerStep(const TrainOptions& options) {
+  return options.batch * options.accumulate;
+}
+/// How many samples a validation sees. Unless told, as few as keep it below a tenth of the training between two of them: a
+/// sample costs a third of what it costs in training, so a quarter of the batches are a twelfth of the time.
+inline std::uint64_t validationSamples(const TrainOptions& options) {
+  if (options.evaluationBatches > 0) return options.batch * options.evaluationBatches;
+  const std::uint64_t trained = std::min(options.evaluateEvery, options.steps) * samplesPerStep(options);
+  return std::min<std::uint64_t>(512, std::max(options.batch, trained / 4));
+}
 
 inline burtorch::AnyMethod methodOf(const TrainOptions& options) {
   std::vector<burtorch::Setting> settings{{"learningRate", options.learningRate},

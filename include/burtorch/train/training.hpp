@@ -86,14 +86,14 @@ template <class Train, class Validation, class Steps = Optimizer<typename Train:
         optimizer_(optimizer),
         schedule_(schedule),
         options_(options),
-        rng_(seed),
-        batch_(options.batch) {
+        rng_(seed) {
     if (options.batch == 0) fail("Training: expected a batch of at least 1 sample, got 0");
     if (options.batch > train.size())
       fail(
           "Training: a batch of %zu samples is larger than the data, which has %zu: take a smaller batch or "
           "more data",
           options.batch, static_cast<std::size_t>(train.size()));
+    batch_.resize(options.batch);
   }
 
   std::uint64_t stepsDone() const { return optimizer_.steps(); }
