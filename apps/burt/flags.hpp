@@ -57,6 +57,19 @@ inline void parse(bool& isSet, const std::string& who, const std::string& text) 
   isSet = text == "1";
 }
 
+/// Breaks a line at spaces where it has more than 120 letters; what follows is indented.
+inline std::string wrapped(std::string line, std::size_t indent) {
+  constexpr std::size_t most = 120;
+  std::string lines;
+  while (line.size() > most) {
+    const std::size_t space = line.rfind(' ', most);
+    if (space == std::string::npos || space <= indent) break;
+    lines += line.substr(0, space) + "\n";
+    line = std::string(indent, ' ') + line.substr(space + 1);
+  }
+  return lines + line + "\n";
+}
+
 class Flags {
  public:
   template <class Number>
@@ -121,7 +134,7 @@ class Flags {
     for (const Flag& flag : flags_) {
       std::string head = "  " + flag.name + (flag.value.empty() ? "" : " " + flag.value);
       head.resize(head.size() < 24 ? 24 : head.size() + 1, ' ');
-      lines += head + flag.help + "\n";
+      lines += wrapped(head + flag.help, 24);
     }
     return lines;
   }

@@ -3,6 +3,7 @@
 // All of a run is in one file, FOLDER/state.safetensors: parameters, optimiser, random stream, vocabulary and options. It
 // is replaced as a whole at every save, and only by a state whose loss is known to be finite. So whatever ends the run,
 // `--resume FOLDER` continues it from the last save with the bits of a run that was never interrupted.
+#include <burtorch/base/thread_pool.hpp>
 #include <burtorch/burtorch.hpp>
 #include <burtorch/checkpoint/training_file.hpp>
 #include <burtorch/io/atomic_file.hpp>
@@ -311,6 +312,8 @@ template <class Job> class Session {
 };
 
 template <class Job> int Session<Job>::run(const Place& place) {
+  burtorch::ThreadPool threads(place.threads);
+  const burtorch::CurrentWorkers help(threads);
   const StopSignals signals;
   const auto start = Clock::now();
   if (place.resume.empty()) {

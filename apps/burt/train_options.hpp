@@ -64,9 +64,10 @@ template <> struct Fields<TrainOptions> {
   }
 };
 
-/// Where a run lives.
+/// Where a run lives, and how many threads compute it. Neither changes a bit of the result.
 struct Place {
   std::string out, resume;
+  std::uint64_t threads = 0;
   bool isOverwriting = false;
 
   void addTo(Flags& flags) {
@@ -74,6 +75,7 @@ struct Place {
     flags.add("--overwrite", "let --out replace an earlier run", isOverwriting);
     flags.add("--resume", "DIR", "continue the run in DIR, with the options that it was started with",
               resume);
+    flags.add("--threads", "threads that share the work of a step; 0: as many as there are cores", threads, 0, 1024);
   }
 };
 
