@@ -62,7 +62,11 @@ inline std::string bytesText(std::uint64_t bytes) {
     unit = larger;
   }
   char text[32];
-  std::snprintf(text, sizeof text, amount < 10 ? "%.2f %s" : amount < 100 ? "%.1f %s" : "%.0f %s", amount, unit);
+  std::snprintf(text, sizeof text,
+                amount < 10    ? "%.2f %s"
+                : amount < 100 ? "%.1f %s"
+                               : "%.0f %s",
+                amount, unit);
   return text;
 }
 

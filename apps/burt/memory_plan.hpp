@@ -22,9 +22,10 @@ struct MemoryPlan {
   std::uint64_t tapeOf(std::uint64_t tile) const { return firstSample + (tile - 1) * everyFurther; }
   std::uint64_t totalWith(std::uint64_t tile) const { return state + data + tapeOf(tile); }
   std::string text(std::uint64_t tile) const {
-    return bytesText(totalWith(tile)) + " (" + bytesText(state) + " for parameters, gradients and optimizer, " +
-           bytesText(tapeOf(tile)) + " for " + (tile == 1 ? "1 sample" : textOf(tile) + " samples") +
-           " at a time, " + bytesText(data) + " for the data)";
+    return bytesText(totalWith(tile)) + " (" + bytesText(state) +
+           " for parameters, gradients and optimizer, " + bytesText(tapeOf(tile)) + " for " +
+           (tile == 1 ? "1 sample" : textOf(tile) + " samples") + " at a time, " + bytesText(data) +
+           " for the data)";
   }
   /// The largest tile up to `most` with which all fits into `limit` bytes; an error if none does.
   std::uint64_t tileFor(std::uint64_t limit, std::uint64_t most, const char* sizes) const {
@@ -38,7 +39,8 @@ struct MemoryPlan {
 
 /// The bytes that the loss of so many samples takes on a tape.
 template <class Model>
-std::uint64_t tapeBytes(const Model& model, burtorch::ParameterStore<float>& parameters, std::size_t samples) {
+std::uint64_t tapeBytes(const Model& model, burtorch::ParameterStore<float>& parameters,
+                        std::size_t samples) {
   using Tape = burtorch::Tape<float, Model::tapeConfig>;
   Tape tape(parameters);
   const burtorch::CurrentTape here(tape);

@@ -104,9 +104,10 @@ template <class Job> class Session {
         config_(resolved(config, job_.tokenizer())),
         plan_(planWithoutTape(data)),
         owned_(config_),
-        oracle_(owned_.model, owned_.parameters,
-                BothParts<Samples>{job_.samples(Part::train, config_), job_.samples(Part::validation, config_)},
-                chosenTile()),
+        oracle_(
+            owned_.model, owned_.parameters,
+            BothParts<Samples>{job_.samples(Part::train, config_), job_.samples(Part::validation, config_)},
+            chosenTile()),
         train_(oracle_, job_.samples(Part::train, config_).size()),
         validation_(oracle_, train_.size()),
         optimizer_(methodOf(options), owned_.parameters.size()),
@@ -145,8 +146,8 @@ template <class Job> class Session {
     MemoryPlan plan{.parameters = parameterCountOf(config_)};
     const std::uint64_t count = std::min<std::uint64_t>(plan.parameters, UINT32_MAX);
     plan.state = sizeof(float) * (2 * count + Optimizer<float>::stateSize(method, count));
-    plan.data = (options_.data.empty() ? 0 : data.text.size()) +
-                job_.tokens().size() * job_.tokens().bytesPerToken();
+    plan.data =
+        (options_.data.empty() ? 0 : data.text.size()) + job_.tokens().size() * job_.tokens().bytesPerToken();
     if (!options_.memory.empty()) plan.tileFor(parseBytes("--memory", options_.memory), 1, sizesOf(config_));
     return plan;
   }
@@ -251,9 +252,7 @@ template <class Job> class Session {
         static_cast<unsigned long long>(savedStep_), resumeCommand().c_str(), options_.learningRate / 10);
   }
 
-  std::string resumeCommand() const {
-    return self() + " train --resume " + shellWord(folder_.string());
-  }
+  std::string resumeCommand() const { return self() + " train --resume " + shellWord(folder_.string()); }
   void introduce() const {
     std::printf("%s with %zu parameters on %s of %s, vocabulary %zu\n", Job::name, owned_.parameters.size(),
                 job_.size().c_str(),
@@ -326,7 +325,8 @@ template <class Job> int Session<Job>::run(const Place& place) {
   introduce();
   Metrics metrics(folder_, training_.stepsDone(), options_.steps);
   if (options_.isForTensorBoard) metrics.showInTensorBoard(folder_, training_.stepsDone() + 1);
-  Progress progress(training_.stepsDone(), options_.steps, samplesPerStep(options_) * job_.tokensPerSample(config_));
+  Progress progress(training_.stepsDone(), options_.steps,
+                    samplesPerStep(options_) * job_.tokensPerSample(config_));
   TrainingStep last;
   StopReason end = training_.run([&](const TrainingStep& step) {
     last = step;
@@ -440,8 +440,8 @@ template <class Job> int trainModel(std::span<const std::string> arguments) {
   requireFolder(place.resume);
   std::optional<ModelFile> saved(place.resume);
   if (saved->kind() != Job::name)
-    throw BadInput("'" + printable(place.resume) + "' is a run of " + saved->kind() + "; resume it with: " +
-                   self() + " train --resume " + shellWord(place.resume));
+    throw BadInput("'" + printable(place.resume) + "' is a run of " + saved->kind() +
+                   "; resume it with: " + self() + " train --resume " + shellWord(place.resume));
   readRun(*saved, flags, place.resume, options, config);
   const Data data(options.data, Job::defaultText());
   const Job job(data.text, options);

@@ -75,7 +75,8 @@ struct Place {
     flags.add("--overwrite", "let --out replace an earlier run", isOverwriting);
     flags.add("--resume", "DIR", "continue the run in DIR, with the options that it was started with",
               resume);
-    flags.add("--threads", "threads that share the work of a step; 0: as many as there are cores", threads, 0, 1024);
+    flags.add("--threads", "threads that share the work of a step; 0: as many as there are cores", threads, 0,
+              1024);
   }
 };
 

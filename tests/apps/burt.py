@@ -254,7 +254,7 @@ class Resuming(Burt):
         self.assertIn("--data", self.refused(*resume, "--data", self.write("other", b"abc" * 100)))
         self.assertIn("--out", self.refused(*resume, "--out", "elsewhere"))
         self.assertIn("no such folder", self.refused("train", "gpt", "--resume", "nowhere"))
-        self.assertIn("train gpt --resume run", self.refused("train", "mlp", "--steps", "9", "--resume", "run"))
+        self.assertIn("burt train --resume run", self.refused("train", "mlp", "--steps", "9", "--resume", "run"))
         self.burt(*resume, *SMALL, "--eval-every", "2", "--save-every", "3", "--lr", "0.001")
 
     def test_data_that_changed_or_went_away_is_noticed(self):
@@ -371,7 +371,7 @@ class Surviving(Burt):
         self.assertEqual([json.loads(line)["step"] for line in lines], list(range(1, 3001)))
 
     def test_a_state_is_saved_at_every_validation(self):
-        run = self.start("train", "gpt", *self.ODD, "--steps", "1000000", "--out", "run")
+        run = self.start("train", "gpt", *self.ODD, "--steps", "1000000", "--save-every", "0", "--out", "run")
         for line in run.stdout:
             if line.startswith("step 80/"):
                 break

@@ -45,6 +45,7 @@ class Workers {
   virtual void runAll(const Jobs& jobs) = 0;
 };
 
+/// Where a thread keeps who helps it; use `currentWorkers` and `CurrentWorkers`.
 inline constinit thread_local Workers* currentWorkersSlot = nullptr;
 
 /// Who helps this thread, or nullptr.

@@ -34,11 +34,11 @@ concept TokenSamples = requires(const S& samples, std::size_t i, std::span<Token
   samples.read(i, tokens, targets);
 };
 
+/// How an oracle works. `workers` decides who computes, `tile` and `shards` decide the bits.
 struct TokenOracleOptions {
   std::size_t tile = 0;        // samples on a tape at a time; 0: what the model likes best
   Workers* workers = nullptr;  // who helps: a ThreadPool; nullptr: the current workers, if the thread has any
-  std::size_t shards =
-      0;  // parts of a batch, at most as many as tiles; 0: as many as pay. It decides the bits
+  std::size_t shards = 0;      // parts of a batch, at most as many as tiles; 0: as many as pay
 };
 
 template <class Model, TokenSamples Samples> class TokenOracle {
@@ -71,7 +71,7 @@ template <class Model, TokenSamples Samples> class TokenOracle {
   /// Into how many shards a batch is divided. Summing up two of them costs about as much as a column or two, so a shard has
   /// many; and a model whose gradients take much memory has one.
   std::size_t shardCount(std::size_t batch) const {
-    constexpr std::size_t fewestColumns = 128, mostShards = 32, mostBytes = std::size_t{64} << 20;
+    constexpr std::size_t fewestColumns = 128, mostShards = 32, mostBytes = std::size_t{8} << 20;
     const std::size_t tiles = (batch + tile_ - 1) / tile_;
     if (options_.shards > 0) return std::min(options_.shards, tiles);
     if (parameters_.size() > mostBytes / sizeof(Scalar)) return 1;
