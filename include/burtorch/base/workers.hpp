@@ -66,13 +66,15 @@ class CurrentWorkers {
 
 /// Calls `f(first, end)` for parts that make up 0 to count, in parallel if the thread has help and there are at least two parts
 /// of `atLeast`. Parts begin at multiples of `unit`.
-template <class F> void forEachPart(std::size_t count, std::size_t unit, std::size_t atLeast, F f) {
+template <class F> void forEachPart(std::size_t count, std::size_t unit, std::size_t atLeast, const F& f) {
+  if (count < 2 * atLeast) return f(std::size_t{0}, count);
   Workers* const workers = currentWorkers();
-  if (workers == nullptr || count < 2 * atLeast) return f(std::size_t{0}, count);
-  // More parts than threads: who is late takes fewer.
+  const std::size_t units = (count + unit - 1) / unit, threads = workers != nullptr ? workers->size() : 1;
+  std::size_t parts = std::min(count / atLeast, units);
+  if (threads == 1 || parts == 1) return f(std::size_t{0}, count);
+  // The same for every thread, and more than one: who is late takes fewer.
   constexpr std::size_t partsPerThread = 4;
-  const std::size_t units = (count + unit - 1) / unit;
-  const std::size_t parts = std::min({partsPerThread * workers->size(), count / atLeast, units});
+  if (parts > threads) parts = std::min(partsPerThread, parts / threads) * threads;
   workers->run(parts, [&](std::size_t part, std::size_t) {
     const std::size_t first = units * part / parts * unit, end = units * (part + 1) / parts * unit;
     f(first, std::min(end, count));

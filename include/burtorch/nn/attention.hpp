@@ -107,13 +107,19 @@ struct AttentionLayer : LayerOp {
             layer.operand(2) + at};
   }
 
-  /// Calls `visit(where its columns start, where that starts which is kept of it)`.
+  /// Calls `visit(where its columns start, where that starts which is kept of it)`; no two share a number they write.
   template <class T, class Visit>
   static void forEachHead(const Shape<T>& s, std::size_t keptOfEach, Visit visit) {
-    std::size_t keptAt = 0;
-    for (std::size_t column = 0; column < s.columns; column += s.positions)
-      for (std::size_t head = 0; head < s.heads; ++head, keptAt += keptOfEach)
-        visit(head * s.size * s.columns + column, keptAt);
+    const std::size_t count = s.columns / s.positions * s.heads, work = s.positions * s.positions * s.size;
+    forEachPart(count, 1, nn::atLeastOf(nn::leastProduct, work), [&](std::size_t first, std::size_t end) {
+      std::size_t head = first % s.heads, column = first / s.heads * s.positions;
+      for (std::size_t i = first; i < end; ++i) {
+        visit(head * s.size * s.columns + column, i * keptOfEach);
+        if (++head < s.heads) continue;
+        head = 0;
+        column += s.positions;
+      }
+    });
   }
 
   // Where a sample's positions fit into one vector, the weights of a head are as many vectors as it has positions, and stay

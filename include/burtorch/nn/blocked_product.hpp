@@ -14,6 +14,7 @@
 
 #include "../simd/transpose.hpp"
 #include "compiled.hpp"
+#include "shares.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET::nn {
 
@@ -63,9 +64,12 @@ template <class T> struct BlockedProduct {
     return b.row >= page || a.column >= page / 2 ||
            (a.column >= page / 8 && inner >= 128 && columns >= 128) || (inner > 64 && rows * columns > large);
   }
+  /// With all threads that help; which of them computes an element changes no bit of it.
   void run() const;
 
  private:
+  void runAlone() const;
+
   static constexpr std::size_t lanes = packWidth<T>, vectors = 2, width = vectors * lanes;
 #if defined(__AVX512F__) || defined(__aarch64__)
   static constexpr std::size_t height = 12;  // 24 of 32 registers are sums
@@ -189,6 +193,19 @@ template <class T> struct BlockedProduct {
 
 // Out of the class, so that it can be left to burtorch::compiled.
 template <class T> void BlockedProduct<T>::run() const {
+  shareProduct(rows, columns, inner,
+               [this](std::size_t row, std::size_t rowEnd, std::size_t column, std::size_t columnEnd) {
+                 BlockedProduct part = *this;
+                 part.a.at += row * a.row;
+                 part.b.at += column * b.column;
+                 part.c += row * stride + column;
+                 part.rows = rowEnd - row;
+                 part.columns = columnEnd - column;
+                 if (bias != nullptr) part.bias += row;
+                 part.runAlone();
+               });
+}
+template <class T> void BlockedProduct<T>::runAlone() const {
   T* const lefts = PackingMemory<T>::of(innerBlock * (rowBlock + columnBlock));
   T* const rights = lefts + innerBlock * rowBlock;
   for (std::size_t j = 0; j < columns; j += columnBlock)
@@ -231,6 +248,8 @@ template <class T> void BlockedProduct<T>::run() const {
 #ifdef BURTORCH_ONCE
 BURTORCH_ONCE void BlockedProduct<float>::run() const;
 BURTORCH_ONCE void BlockedProduct<double>::run() const;
+BURTORCH_ONCE void BlockedProduct<float>::runAlone() const;
+BURTORCH_ONCE void BlockedProduct<double>::runAlone() const;
 #endif
 
 }  // namespace burtorch::inline BURTORCH_TARGET::nn

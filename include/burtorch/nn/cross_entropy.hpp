@@ -28,11 +28,13 @@ struct CrossEntropyLayer : LayerOp {
     T *largest = results + 1, *sums = largest + columns;
     // In double: thousands of columns may come together, and an optimiser compares these numbers.
     std::conditional_t<std::is_same_v<T, float>, double, T> sum{0};
-    nn::forEachVector<T>(columns, [&](std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
-      if (columns == 1)
-        sumOfOne(x, classes, largest, sums);
-      else
+    if (columns == 1)
+      sumOfOne(x, classes, largest, sums);
+    else
+      nn::forEachVectorShared<T>(columns, classes, [&](std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
         sumOfColumns(layer, c, n, largest, sums);
+      });
+    nn::forEachVector<T>(columns, [&](std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
       T logs[nn::laneCount<T>];
       if (n == 1)
         logs[0] = log(sums[c]);
@@ -60,7 +62,7 @@ struct CrossEntropyLayer : LayerOp {
         nn::storeSome<T>(gx + v, nn::loadSome(gx + v, n) + exp(nn::loadSome(x + v, n) - most) * factor, n);
       });
     } else {
-      nn::forEachVector<T>(columns, [&](std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
+      nn::forEachVectorShared<T>(columns, classes, [&](std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
         T share[nn::laneCount<T>];
         for (std::size_t k = 0; k < nn::laneCount<T>; ++k)
           share[k] = k >= n || targets[c + k] == noToken ? T{0} : g;

@@ -30,7 +30,7 @@ struct LayerNormLayer : LayerOp {
     const T* bias = layer.operandCount() == 3 ? layer.operand(2) : nullptr;
     T *means = results + rows * columns, *scales = means + columns;
     const Pack share(T{1} / static_cast<PlainOf<T>>(rows));
-    nn::forEachVector<T>(columns, [&](std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
+    nn::forEachVectorShared<T>(columns, rows, [&](std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
       const auto at = [&](std::size_t r)
                           BURTORCH_INLINE_LAMBDA { return nn::loadSome(x + r * columns + c, n); };
       const Pack top = at(0);
@@ -61,7 +61,7 @@ struct LayerNormLayer : LayerOp {
     if (layer.wants(0)) {
       T* gx = layer.operandGradient(0);
       const Pack share(T{1} / static_cast<PlainOf<T>>(rows));
-      nn::forEachVector<T>(columns, [&](std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
+      nn::forEachVectorShared<T>(columns, rows, [&](std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
         const Pack mean = nn::loadSome(means + c, n), scale = nn::loadSome(scales + c, n);
         const auto h = [&](std::size_t r) BURTORCH_INLINE_LAMBDA {
           return nn::loadSome(g + r * columns + c, n) * Pack(gain[r]);

@@ -12,6 +12,7 @@
 #include "../simd/transpose.hpp"
 #include "blocked_product.hpp"
 #include "compiled.hpp"
+#include "shares.hpp"
 
 #if defined(__clang__)
 #define BURTORCH_UNROLL_4 _Pragma("clang loop unroll_count(4)")
@@ -45,6 +46,8 @@ template <class T> struct Product {
   void run() const;
 
  private:
+  void runAlone() const;
+
   static constexpr std::size_t longestSum = 512;
 
   template <StartOfSum start> void runStarting() const {
@@ -136,6 +139,8 @@ template <class T> struct OuterProduct {
   void run() const;
 
  private:
+  void runAlone() const;
+
   static constexpr std::size_t lanes = laneCount<T>;
   // 12 KB: a chunk stays in the first-level cache while all rows pass by.
   static constexpr std::size_t chunkColumns = 64, chunkWidth = 6 * lanes;
@@ -228,6 +233,19 @@ template <class T> void Product<T>::run() const {
                                   isAdded};
     if (large.pays()) return large.run();
   }
+  shareProduct(outputs, columns, inputs,
+               [this](std::size_t row, std::size_t rowEnd, std::size_t column, std::size_t columnEnd) {
+                 Product part = *this;
+                 part.w += row * outputStride;
+                 part.x.at += column;
+                 part.y.at += row * y.stride + column;
+                 part.outputs = rowEnd - row;
+                 part.columns = columnEnd - column;
+                 if (bias != nullptr) part.bias += row;
+                 part.runAlone();
+               });
+}
+template <class T> void Product<T>::runAlone() const {
   if (inputs <= longestSum) return runStarting<StartOfSum::given>();
   Product part = *this;
   part.inputs = longestSum;
@@ -245,6 +263,18 @@ template <class T> void OuterProduct<T>::run() const {
         {a.at, a.stride, 1}, {b.at, 1, b.stride}, g.at, g.stride, rows, width, columns, nullptr, isAdded};
     if (large.pays()) return large.run();
   }
+  shareProduct(rows, width, columns,
+               [this](std::size_t row, std::size_t rowEnd, std::size_t column, std::size_t columnEnd) {
+                 OuterProduct part = *this;
+                 part.g.at += row * g.stride + column;
+                 part.a.at += row * a.stride;
+                 part.b.at += column * b.stride;
+                 part.rows = rowEnd - row;
+                 part.width = columnEnd - column;
+                 part.runAlone();
+               });
+}
+template <class T> void OuterProduct<T>::runAlone() const {
   for (std::size_t c = 0; c < columns; c += chunkColumns)
     for (std::size_t j = 0; j < width; j += chunkWidth)
       runChunk(c, columns - c < chunkColumns ? columns - c : chunkColumns, j,
@@ -253,8 +283,12 @@ template <class T> void OuterProduct<T>::run() const {
 #ifdef BURTORCH_ONCE
 BURTORCH_ONCE void Product<float>::run() const;
 BURTORCH_ONCE void Product<double>::run() const;
+BURTORCH_ONCE void Product<float>::runAlone() const;
+BURTORCH_ONCE void Product<double>::runAlone() const;
 BURTORCH_ONCE void OuterProduct<float>::run() const;
 BURTORCH_ONCE void OuterProduct<double>::run() const;
+BURTORCH_ONCE void OuterProduct<float>::runAlone() const;
+BURTORCH_ONCE void OuterProduct<double>::runAlone() const;
 #endif
 
 }  // namespace burtorch::inline BURTORCH_TARGET::nn

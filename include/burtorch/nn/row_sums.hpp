@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../simd/transpose.hpp"
+#include "shares.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET::nn {
 
@@ -38,30 +39,33 @@ void rowSums(T* to, std::size_t rows, std::size_t columns, bool isAdded, Term te
     if (c < end) sum = sum + term(r, c, end - c);
     return sum;
   };
-  const auto sumRows = [&](auto sumOfRow) BURTORCH_INLINE_LAMBDA {
-    std::size_t r = 0;
-    for (; r + lanes <= rows; r += lanes) {
+  const auto sumRows = [&](std::size_t first, std::size_t end, auto sumOfRow) BURTORCH_INLINE_LAMBDA {
+    std::size_t r = first;
+    for (; r + lanes <= end; r += lanes) {
       Lanes<T> sums[lanes];
       unroll<lanes>([&]<std::size_t k>() BURTORCH_INLINE_LAMBDA { sums[k] = sumOfRow(r + k); });
       const Lanes<T> total = sumsOf<T, lanes>(sums);
       store<T>(to + r, isAdded ? Lanes<T>(load(to + r) + total) : total);
     }
-    for (; r < rows; ++r) {
+    for (; r < end; ++r) {
       const Lanes<T> sum[1] = {sumOfRow(r)};
       T total[lanes];
       store<T>(total, sumsOf<T, 1>(sum));
       to[r] = isAdded ? to[r] + total[0] : total[0];
     }
   };
-  if (columns == lanes)  // a single sample of few positions
-    return sumRows([&](std::size_t r) BURTORCH_INLINE_LAMBDA { return term(r, 0, lanes); });
-  if (columns <= run)
-    return sumRows([&](std::size_t r) BURTORCH_INLINE_LAMBDA { return sumOfRun(r, 0, columns); });
-  sumRows([&](std::size_t r) BURTORCH_INLINE_LAMBDA {
-    PairwiseVectors<T> sums;
-    for (std::size_t c = 0; c < columns; c += run)
-      sums.add(sumOfRun(r, c, c + run < columns ? c + run : columns));
-    return sums.total();
+  forEachPart(rows, lanes, atLeastOf(leastNumbers, columns), [&](std::size_t first, std::size_t end) {
+    if (columns == lanes)  // a single sample of few positions
+      return sumRows(first, end, [&](std::size_t r) BURTORCH_INLINE_LAMBDA { return term(r, 0, lanes); });
+    if (columns <= run)
+      return sumRows(first, end,
+                     [&](std::size_t r) BURTORCH_INLINE_LAMBDA { return sumOfRun(r, 0, columns); });
+    sumRows(first, end, [&](std::size_t r) BURTORCH_INLINE_LAMBDA {
+      PairwiseVectors<T> sums;
+      for (std::size_t c = 0; c < columns; c += run)
+        sums.add(sumOfRun(r, c, c + run < columns ? c + run : columns));
+      return sums.total();
+    });
   });
 }
 

@@ -10,12 +10,13 @@
 #include <span>
 
 #include "../base/check.hpp"
+#include "../base/workers.hpp"
 #include "../ops/kernels.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
 
-/// The Euclidean norm. Squares are summed pairwise and in fp64, where those of fp32 cannot overflow.
-template <std::floating_point T> double normOf(std::span<const T> numbers) {
+/// Squares are summed pairwise and in fp64, where those of fp32 cannot overflow.
+template <std::floating_point T> double sumOfSquares(std::span<const T> numbers) {
   constexpr std::size_t lanes = kernels::lanes<double>;
   constexpr std::size_t perRun = lanes * kernels::blocksPerRun;
   kernels::PairwiseRuns<double> runs;
@@ -33,7 +34,22 @@ template <std::floating_point T> double normOf(std::span<const T> numbers) {
   }
   for (std::size_t lane = 0; i < numbers.size(); ++i, ++lane) add(lane, i);
   runs.addAllTo(run);
-  return std::sqrt(kernels::sumPairwise(run, lanes));
+  return kernels::sumPairwise(run, lanes);
+}
+/// The Euclidean norm.
+template <std::floating_point T> double normOf(std::span<const T> numbers) {
+  // Parts for several threads; their size depends on the count alone.
+  constexpr std::size_t mostParts = 256, leastNumbers = std::size_t{1} << 16;
+  const std::size_t count = std::max(leastNumbers, (numbers.size() + mostParts - 1) / mostParts),
+                    parts = (numbers.size() + count - 1) / count;
+  if (parts <= 1) return std::sqrt(sumOfSquares(numbers));
+  double sums[mostParts];
+  forEachPart(parts, 1, 1, [&](std::size_t first, std::size_t end) {
+    for (std::size_t part = first; part < end; ++part)
+      sums[part] =
+          sumOfSquares(numbers.subspan(part * count, std::min(count, numbers.size() - part * count)));
+  });
+  return std::sqrt(kernels::sumPairwise(sums, parts));
 }
 
 /// Shortens the gradient to maxNorm if it is longer, by the factor maxNorm / (norm + 1e-6); returns the norm it had.
@@ -46,7 +62,9 @@ template <std::floating_point T> double clipByNorm(std::span<T> gradients, doubl
   const double factor = maxNorm / (norm + 1e-6);
   if (factor >= 1) return norm;
   const T rounded = static_cast<T>(factor);
-  for (T& g : gradients) g *= rounded;
+  forEachPart(gradients.size(), 64, std::size_t{1} << 16, [&](std::size_t first, std::size_t end) {
+    for (T& g : gradients.subspan(first, end - first)) g *= rounded;
+  });
   return norm;
 }
 

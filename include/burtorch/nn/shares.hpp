@@ -1,0 +1,44 @@
+// How layers divide their work among the threads that help (base/workers.hpp): products by columns or rows, the rest by vectors.
+// Parts are as large as a handful of microseconds of work, so small layers stay with their thread.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "../base/workers.hpp"
+#include "../simd/lanes.hpp"
+
+namespace burtorch::inline BURTORCH_TARGET::nn {
+
+/// Multiply-adds for which a part of a product is worth another thread's while, and numbers of a pass over memory.
+inline constexpr std::size_t leastProduct = std::size_t{1} << 19, leastNumbers = std::size_t{1} << 14;
+
+/// How many of something make up a part, if each costs so much.
+constexpr std::size_t atLeastOf(std::size_t least, std::size_t costOfEach) {
+  return std::max<std::size_t>(1, least / std::max<std::size_t>(1, costOfEach));
+}
+
+/// As forEachVector, by all threads. Each vector is `numbers` vectors of work.
+template <class T, class At>
+BURTORCH_INLINE void forEachVectorShared(std::size_t size, std::size_t numbers, At at) {
+  forEachPart(size, laneCount<T>, atLeastOf(leastNumbers, numbers), [&](std::size_t first, std::size_t end) {
+    std::size_t i = first;
+    for (; i + laneCount<T> <= end; i += laneCount<T>) at(i, laneCount<T>);
+    if (i < end) at(i, end - i);
+  });
+}
+
+/// Calls `f(first row, end, first column, end)` for parts of a product: columns where there are many, since copies of the
+/// right factor are then made once, otherwise whichever is more.
+template <class F> void shareProduct(std::size_t rows, std::size_t columns, std::size_t inner, const F& f) {
+  constexpr std::size_t rowUnit = 12, columnUnit = 64, fewestRows = 96, fewestColumns = 128,
+                        manyColumns = 512;
+  if (columns >= manyColumns || columns > rows)
+    forEachPart(columns, columnUnit, std::max(fewestColumns, atLeastOf(leastProduct, rows * inner)),
+                [&](std::size_t first, std::size_t end) { f(std::size_t{0}, rows, first, end); });
+  else
+    forEachPart(rows, rowUnit, std::max(fewestRows, atLeastOf(leastProduct, columns * inner)),
+                [&](std::size_t first, std::size_t end) { f(first, end, std::size_t{0}, columns); });
+}
+
+}  // namespace burtorch::inline BURTORCH_TARGET::nn
