@@ -64,10 +64,10 @@ class CurrentWorkers {
   Workers* previous_;
 };
 
-/// Calls `f(first, end)` for parts that make up 0 to count, in parallel if the thread has help and there are at least two parts
-/// of `atLeast`. Parts begin at multiples of `unit`.
-template <class F> void forEachPart(std::size_t count, std::size_t unit, std::size_t atLeast, const F& f) {
-  if (count < 2 * atLeast) return f(std::size_t{0}, count);
+/// The parts of forEachPart, out of the way of those who have too little work for two threads.
+template <class F>
+[[gnu::noinline, gnu::cold]] void forEachOfManyParts(std::size_t count, std::size_t unit, std::size_t atLeast,
+                                                     F f) {
   Workers* const workers = currentWorkers();
   const std::size_t units = (count + unit - 1) / unit, threads = workers != nullptr ? workers->size() : 1;
   std::size_t parts = std::min(count / atLeast, units);
@@ -79,6 +79,13 @@ template <class F> void forEachPart(std::size_t count, std::size_t unit, std::si
     const std::size_t first = units * part / parts * unit, end = units * (part + 1) / parts * unit;
     f(first, std::min(end, count));
   });
+}
+/// Calls `f(first, end)` for parts that make up 0 to count, in parallel if the thread has help and there are at least two parts
+/// of `atLeast`. Parts begin at multiples of `unit`. An `f` that captures by value leaves its numbers in registers where there
+/// is one part.
+template <class F> inline void forEachPart(std::size_t count, std::size_t unit, std::size_t atLeast, F f) {
+  if (count < 2 * atLeast) return f(std::size_t{0}, count);
+  forEachOfManyParts(count, unit, atLeast, f);
 }
 
 }  // namespace burtorch

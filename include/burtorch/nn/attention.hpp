@@ -32,27 +32,14 @@ struct AttentionLayer : LayerOp {
     if (s.fitsOneVector())
       return s.positions == lanes<T> ? valueInRegisters<true>(s, layer, results)
                                      : valueInRegisters<false>(s, layer, results);
-    if (keepsWeights(s.positions)) return valueOfShort(s, layer, results);
-    forEachHead(s, 2 * s.positions, [&](std::size_t at, std::size_t keptAt) {
-      T* const kept = results + s.kept + keptAt;
-      blocked(s, layer, at).value(results + at, kept, kept + s.positions);
-    });
+    keepsWeights(s.positions) ? valueOfShort(s, layer, results) : valueOfLong(s, layer, results);
   }
 
   template <class T> static void vjp(const Layer<T>& layer) {
     const Shape<T> s(layer);
     if (s.fitsOneVector())
       return s.positions == lanes<T> ? vjpInRegisters<true>(s, layer) : vjpInRegisters<false>(s, layer);
-    if (keepsWeights(s.positions)) return vjpOfShort(s, layer);
-    const auto gradient = [&](NodeIndex k, std::size_t at) {
-      return layer.wants(k) ? layer.operandGradient(k) + at : nullptr;
-    };
-    forEachHead(s, 2 * s.positions, [&](std::size_t at, std::size_t keptAt) {
-      const T* const kept = layer.results() + s.kept + keptAt;
-      blocked(s, layer, at)
-          .vjp({layer.results() + at, layer.resultGradients() + at, kept, kept + s.positions, gradient(0, at),
-                gradient(1, at), gradient(2, at)});
-    });
+    keepsWeights(s.positions) ? vjpOfShort(s, layer) : vjpOfLong(s, layer);
   }
 
   /// How many numbers a layer keeps behind its results.
@@ -107,18 +94,21 @@ struct AttentionLayer : LayerOp {
             layer.operand(2) + at};
   }
 
-  /// Calls `visit(where its columns start, where that starts which is kept of it)`; no two share a number they write.
+  /// Calls `visit(where its columns start, where that starts which is kept of it)`.
   template <class T, class Visit>
-  static void forEachHead(const Shape<T>& s, std::size_t keptOfEach, Visit visit) {
+  BURTORCH_INLINE static void forEachHead(const Shape<T>& s, std::size_t keptOfEach, Visit visit) {
+    std::size_t keptAt = 0;
+    for (std::size_t column = 0; column < s.columns; column += s.positions)
+      for (std::size_t head = 0; head < s.heads; ++head, keptAt += keptOfEach)
+        visit(head * s.size * s.columns + column, keptAt);
+  }
+  /// As forEachHead, by all threads: no two heads of samples share a number that they write.
+  template <class T, class Visit>
+  static void forEachHeadShared(const Shape<T>& s, std::size_t keptOfEach, Visit visit) {
     const std::size_t count = s.columns / s.positions * s.heads, work = s.positions * s.positions * s.size;
     forEachPart(count, 1, nn::atLeastOf(nn::leastProduct, work), [&](std::size_t first, std::size_t end) {
-      std::size_t head = first % s.heads, column = first / s.heads * s.positions;
-      for (std::size_t i = first; i < end; ++i) {
-        visit(head * s.size * s.columns + column, i * keptOfEach);
-        if (++head < s.heads) continue;
-        head = 0;
-        column += s.positions;
-      }
+      for (std::size_t i = first; i < end; ++i)
+        visit(i % s.heads * s.size * s.columns + i / s.heads * s.positions, i * keptOfEach);
     });
   }
 
@@ -219,10 +209,28 @@ struct AttentionLayer : LayerOp {
     });
   }
 
+  template <class T> static void valueOfLong(const Shape<T>& s, const Layer<T>& layer, T* results) {
+    forEachHeadShared(s, 2 * s.positions, [&](std::size_t at, std::size_t keptAt) {
+      T* const kept = results + s.kept + keptAt;
+      blocked(s, layer, at).value(results + at, kept, kept + s.positions);
+    });
+  }
+  template <class T> static void vjpOfLong(const Shape<T>& s, const Layer<T>& layer) {
+    const auto gradient = [&](NodeIndex k, std::size_t at) {
+      return layer.wants(k) ? layer.operandGradient(k) + at : nullptr;
+    };
+    forEachHeadShared(s, 2 * s.positions, [&](std::size_t at, std::size_t keptAt) {
+      const T* const kept = layer.results() + s.kept + keptAt;
+      blocked(s, layer, at)
+          .vjp({layer.results() + at, layer.resultGradients() + at, kept, kept + s.positions, gradient(0, at),
+                gradient(1, at), gradient(2, at)});
+    });
+  }
+
   // Short samples that do not fit one vector: the products of product.hpp, a vector of queries at a time.
 
   template <class T> static void valueOfShort(const Shape<T>& s, const Layer<T>& layer, T* results) {
-    forEachHead(s, s.positions * s.positions, [&](std::size_t at, std::size_t weightsAt) {
+    forEachHeadShared(s, s.positions * s.positions, [&](std::size_t at, std::size_t weightsAt) {
       const T *q = layer.operand(0) + at, *k = layer.operand(1) + at, *v = layer.operand(2) + at;
       T *out = results + at, *weights = results + s.kept + weightsAt;
       nn::forEachVector<T>(s.positions, [&](std::size_t t, std::size_t n) {
@@ -235,7 +243,7 @@ struct AttentionLayer : LayerOp {
   }
   template <class T> static void vjpOfShort(const Shape<T>& s, const Layer<T>& layer) {
     using Pack = nn::LanePack<T>;
-    forEachHead(s, s.positions * s.positions, [&](std::size_t at, std::size_t weightsAt) {
+    forEachHeadShared(s, s.positions * s.positions, [&](std::size_t at, std::size_t weightsAt) {
       const T *q = layer.operand(0) + at, *k = layer.operand(1) + at, *v = layer.operand(2) + at;
       const T *go = layer.resultGradients() + at, *weights = layer.results() + s.kept + weightsAt;
       T* scores = layer.resultGradients() + s.kept + weightsAt;  // their gradients

@@ -193,6 +193,7 @@ template <class T> struct BlockedProduct {
 
 // Out of the class, so that it can be left to burtorch::compiled.
 template <class T> void BlockedProduct<T>::run() const {
+  if (!isLargeProduct(rows, columns, inner)) return runAlone();
   shareProduct(rows, columns, inner,
                [this](std::size_t row, std::size_t rowEnd, std::size_t column, std::size_t columnEnd) {
                  BlockedProduct part = *this;

@@ -31,8 +31,8 @@ struct CrossEntropyLayer : LayerOp {
     if (columns == 1)
       sumOfOne(x, classes, largest, sums);
     else
-      nn::forEachVectorShared<T>(columns, classes, [&](std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
-        sumOfColumns(layer, c, n, largest, sums);
+      nn::forEachVectorShared<T>(columns, classes, [=](std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
+        sumOfColumns(x, classes, columns, c, n, largest, sums);
       });
     nn::forEachVector<T>(columns, [&](std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
       T logs[nn::laneCount<T>];
@@ -62,7 +62,7 @@ struct CrossEntropyLayer : LayerOp {
         nn::storeSome<T>(gx + v, nn::loadSome(gx + v, n) + exp(nn::loadSome(x + v, n) - most) * factor, n);
       });
     } else {
-      nn::forEachVectorShared<T>(columns, classes, [&](std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
+      nn::forEachVectorShared<T>(columns, classes, [=](std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
         T share[nn::laneCount<T>];
         for (std::size_t k = 0; k < nn::laneCount<T>; ++k)
           share[k] = k >= n || targets[c + k] == noToken ? T{0} : g;
@@ -101,12 +101,11 @@ struct CrossEntropyLayer : LayerOp {
   }
   /// `n` columns from c on.
   template <class T>
-  BURTORCH_INLINE static void sumOfColumns(const Layer<T>& layer, std::size_t c, std::size_t n, T* largest,
-                                           T* sums) {
+  BURTORCH_INLINE static void sumOfColumns(const T* logits, std::size_t classes, std::size_t columns,
+                                           std::size_t c, std::size_t n, T* largest, T* sums) {
     using Pack = nn::LanePack<T>;
     using std::exp;
-    const std::size_t classes = layer.own()[0], columns = layer.own()[1];
-    const auto at = [x = layer.operand(0) + c, columns, n](std::size_t v)
+    const auto at = [x = logits + c, columns, n](std::size_t v)
                         BURTORCH_INLINE_LAMBDA { return nn::loadSome(x + v * columns, n); };
     Pack most = at(0);
     for (std::size_t v = 1; v < classes; ++v) {

@@ -29,8 +29,8 @@ struct LayerNormLayer : LayerOp {
     const T *x = layer.operand(0), *gain = layer.operand(1);
     const T* bias = layer.operandCount() == 3 ? layer.operand(2) : nullptr;
     T *means = results + rows * columns, *scales = means + columns;
-    const Pack share(T{1} / static_cast<PlainOf<T>>(rows));
-    nn::forEachVectorShared<T>(columns, rows, [&](std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
+    const Pack share(T{1} / static_cast<PlainOf<T>>(rows)), epsilon(T{epsilonOf(layer)});
+    nn::forEachVectorShared<T>(columns, rows, [=](std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
       const auto at = [&](std::size_t r)
                           BURTORCH_INLINE_LAMBDA { return nn::loadSome(x + r * columns + c, n); };
       const Pack top = at(0);
@@ -42,7 +42,7 @@ struct LayerNormLayer : LayerOp {
                                          return d * d;
                                        }) *
                             share;
-      const Pack scale = Pack(T{1}) / sqrt(variance + Pack(T{epsilonOf(layer)}));
+      const Pack scale = Pack(T{1}) / sqrt(variance + epsilon);
       nn::storeSome(means + c, mean, n);
       nn::storeSome(scales + c, scale, n);
       for (std::size_t r = 0; r < rows; ++r) {
@@ -61,7 +61,7 @@ struct LayerNormLayer : LayerOp {
     if (layer.wants(0)) {
       T* gx = layer.operandGradient(0);
       const Pack share(T{1} / static_cast<PlainOf<T>>(rows));
-      nn::forEachVectorShared<T>(columns, rows, [&](std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
+      nn::forEachVectorShared<T>(columns, rows, [=](std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
         const Pack mean = nn::loadSome(means + c, n), scale = nn::loadSome(scales + c, n);
         const auto h = [&](std::size_t r) BURTORCH_INLINE_LAMBDA {
           return nn::loadSome(g + r * columns + c, n) * Pack(gain[r]);
@@ -85,7 +85,7 @@ struct LayerNormLayer : LayerOp {
     }
     if (layer.wants(1))
       nn::rowSums<T>(layer.operandGradient(1), rows, columns, !layer.isFirstWrite(1, layer.own()[2]),
-                     [&](std::size_t r, std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
+                     [=](std::size_t r, std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
                        const Pack normal =
                            (nn::loadSome(x + r * columns + c, n) - nn::loadSome(means + c, n)) *
                            nn::loadSome(scales + c, n);
@@ -93,7 +93,7 @@ struct LayerNormLayer : LayerOp {
                      });
     if (layer.operandCount() == 3 && layer.wants(2))
       nn::rowSums<T>(layer.operandGradient(2), rows, columns, !layer.isFirstWrite(2, layer.own()[3]),
-                     [&](std::size_t r, std::size_t c, std::size_t n)
+                     [=](std::size_t r, std::size_t c, std::size_t n)
                          BURTORCH_INLINE_LAMBDA { return nn::loadUpTo(g + r * columns + c, n); });
   }
 

@@ -67,8 +67,8 @@ struct LinearLayer : LayerOp {
         for (std::size_t o = 0; o < shape.outputs; ++o) gb[o] = isBiasAdded ? gb[o] + gy[o] : gy[o];
       else
         nn::rowSums<T>(gb, shape.outputs, shape.columns, isBiasAdded,
-                       [&](std::size_t r, std::size_t c, std::size_t n)
-                           BURTORCH_INLINE_LAMBDA { return nn::loadUpTo(gy + r * shape.columns + c, n); });
+                       [gy, columns = shape.columns](std::size_t r, std::size_t c, std::size_t n)
+                           BURTORCH_INLINE_LAMBDA { return nn::loadUpTo(gy + r * columns + c, n); });
     }
     std::size_t offset = 0;
     for (std::uint32_t k = shape.firstInput; k < layer.operandCount(); ++k) {

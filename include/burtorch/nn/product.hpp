@@ -233,6 +233,7 @@ template <class T> void Product<T>::run() const {
                                   isAdded};
     if (large.pays()) return large.run();
   }
+  if (!isLargeProduct(outputs, columns, inputs)) return runAlone();
   shareProduct(outputs, columns, inputs,
                [this](std::size_t row, std::size_t rowEnd, std::size_t column, std::size_t columnEnd) {
                  Product part = *this;
@@ -263,6 +264,7 @@ template <class T> void OuterProduct<T>::run() const {
         {a.at, a.stride, 1}, {b.at, 1, b.stride}, g.at, g.stride, rows, width, columns, nullptr, isAdded};
     if (large.pays()) return large.run();
   }
+  if (!isLargeProduct(rows, width, columns)) return runAlone();
   shareProduct(rows, width, columns,
                [this](std::size_t row, std::size_t rowEnd, std::size_t column, std::size_t columnEnd) {
                  OuterProduct part = *this;

@@ -32,41 +32,42 @@ template <class T> class PairwiseVectors {
 template <class T, class Term>
 void rowSums(T* to, std::size_t rows, std::size_t columns, bool isAdded, Term term) {
   constexpr std::size_t lanes = laneCount<T>, run = 16 * lanes;
-  const auto sumOfRun = [&](std::size_t r, std::size_t first, std::size_t end) BURTORCH_INLINE_LAMBDA {
-    Lanes<T> sum = fill(T{0});
-    std::size_t c = first;
-    for (; c + lanes <= end; c += lanes) sum = sum + term(r, c, lanes);
-    if (c < end) sum = sum + term(r, c, end - c);
-    return sum;
-  };
-  const auto sumRows = [&](std::size_t first, std::size_t end, auto sumOfRow) BURTORCH_INLINE_LAMBDA {
-    std::size_t r = first;
-    for (; r + lanes <= end; r += lanes) {
-      Lanes<T> sums[lanes];
-      unroll<lanes>([&]<std::size_t k>() BURTORCH_INLINE_LAMBDA { sums[k] = sumOfRow(r + k); });
-      const Lanes<T> total = sumsOf<T, lanes>(sums);
-      store<T>(to + r, isAdded ? Lanes<T>(load(to + r) + total) : total);
-    }
-    for (; r < end; ++r) {
-      const Lanes<T> sum[1] = {sumOfRow(r)};
-      T total[lanes];
-      store<T>(total, sumsOf<T, 1>(sum));
-      to[r] = isAdded ? to[r] + total[0] : total[0];
-    }
-  };
-  forEachPart(rows, lanes, atLeastOf(leastNumbers, columns), [&](std::size_t first, std::size_t end) {
-    if (columns == lanes)  // a single sample of few positions
-      return sumRows(first, end, [&](std::size_t r) BURTORCH_INLINE_LAMBDA { return term(r, 0, lanes); });
-    if (columns <= run)
-      return sumRows(first, end,
-                     [&](std::size_t r) BURTORCH_INLINE_LAMBDA { return sumOfRun(r, 0, columns); });
-    sumRows(first, end, [&](std::size_t r) BURTORCH_INLINE_LAMBDA {
-      PairwiseVectors<T> sums;
-      for (std::size_t c = 0; c < columns; c += run)
-        sums.add(sumOfRun(r, c, c + run < columns ? c + run : columns));
-      return sums.total();
-    });
-  });
+  forEachPart(
+      rows, lanes, atLeastOf(leastNumbers, columns),
+      [=](std::size_t start, std::size_t stop) BURTORCH_INLINE_LAMBDA {
+        const auto sumOfRun = [&](std::size_t r, std::size_t first, std::size_t end) BURTORCH_INLINE_LAMBDA {
+          Lanes<T> sum = fill(T{0});
+          std::size_t c = first;
+          for (; c + lanes <= end; c += lanes) sum = sum + term(r, c, lanes);
+          if (c < end) sum = sum + term(r, c, end - c);
+          return sum;
+        };
+        const auto sumRows = [&](auto sumOfRow) BURTORCH_INLINE_LAMBDA {
+          std::size_t r = start;
+          for (; r + lanes <= stop; r += lanes) {
+            Lanes<T> sums[lanes];
+            unroll<lanes>([&]<std::size_t k>() BURTORCH_INLINE_LAMBDA { sums[k] = sumOfRow(r + k); });
+            const Lanes<T> total = sumsOf<T, lanes>(sums);
+            store<T>(to + r, isAdded ? Lanes<T>(load(to + r) + total) : total);
+          }
+          for (; r < stop; ++r) {
+            const Lanes<T> sum[1] = {sumOfRow(r)};
+            T total[lanes];
+            store<T>(total, sumsOf<T, 1>(sum));
+            to[r] = isAdded ? to[r] + total[0] : total[0];
+          }
+        };
+        if (columns == lanes)  // a single sample of few positions
+          return sumRows([&](std::size_t r) BURTORCH_INLINE_LAMBDA { return term(r, 0, lanes); });
+        if (columns <= run)
+          return sumRows([&](std::size_t r) BURTORCH_INLINE_LAMBDA { return sumOfRun(r, 0, columns); });
+        sumRows([&](std::size_t r) BURTORCH_INLINE_LAMBDA {
+          PairwiseVectors<T> sums;
+          for (std::size_t c = 0; c < columns; c += run)
+            sums.add(sumOfRun(r, c, c + run < columns ? c + run : columns));
+          return sums.total();
+        });
+      });
 }
 
 }  // namespace burtorch::inline BURTORCH_TARGET::nn

@@ -18,16 +18,21 @@ constexpr std::size_t atLeastOf(std::size_t least, std::size_t costOfEach) {
   return std::max<std::size_t>(1, least / std::max<std::size_t>(1, costOfEach));
 }
 
-/// As forEachVector, by all threads. Each vector is `numbers` vectors of work.
+/// As forEachVector, by all threads. Each vector is `numbers` vectors of work; `at` captures by value.
 template <class T, class At>
 BURTORCH_INLINE void forEachVectorShared(std::size_t size, std::size_t numbers, At at) {
-  forEachPart(size, laneCount<T>, atLeastOf(leastNumbers, numbers), [&](std::size_t first, std::size_t end) {
-    std::size_t i = first;
-    for (; i + laneCount<T> <= end; i += laneCount<T>) at(i, laneCount<T>);
-    if (i < end) at(i, end - i);
-  });
+  forEachPart(size, laneCount<T>, atLeastOf(leastNumbers, numbers),
+              [at](std::size_t first, std::size_t end) BURTORCH_INLINE_LAMBDA {
+                std::size_t i = first;
+                for (; i + laneCount<T> <= end; i += laneCount<T>) at(i, laneCount<T>);
+                if (i < end) at(i, end - i);
+              });
 }
 
+/// Whether a product is worth more than one thread.
+constexpr bool isLargeProduct(std::size_t rows, std::size_t columns, std::size_t inner) {
+  return rows * columns * inner >= 2 * leastProduct;
+}
 /// Calls `f(first row, end, first column, end)` for parts of a product: columns where there are many, since copies of the
 /// right factor are then made once, otherwise whichever is more.
 template <class F> void shareProduct(std::size_t rows, std::size_t columns, std::size_t inner, const F& f) {
