@@ -166,7 +166,7 @@ TEST(ForEachPart, CoversEverythingInWholeUnits) {
     for (const std::size_t count : {0u, 1u, 63u, 64u, 65u, 1000u, 4096u}) {
       const CurrentWorkers here(pool);
       std::vector<int> visits(count);
-      forEachPart(count, 16, 64, [&](std::size_t first, std::size_t end) {
+      forEachPart(count, 16, Worth{1, 64}, [&](std::size_t first, std::size_t end) {
         EXPECT_EQ(first % 16, 0u);
         for (std::size_t i = first; i < end; ++i) ++visits[i];
       });

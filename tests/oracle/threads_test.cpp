@@ -59,9 +59,9 @@ Result gradientOf(const Config& config, std::size_t batch, TokenOracleOptions op
   result.value = oracle.value(batchOf(batch));
   return result;
 }
-/// 20 steps with everything that training does.
+/// Some steps with everything that training does.
 template <class Model, class Config>
-Result trained(const Config& config, std::size_t batch, std::size_t threads) {
+Result trained(const Config& config, std::size_t batch, std::size_t threads, std::uint64_t steps = 20) {
   const Model model(config);
   ParameterStore<float> parameters(model.layout(), 3);
   ThreadPool pool(threads);
@@ -70,7 +70,11 @@ Result trained(const Config& config, std::size_t batch, std::size_t threads) {
   Optimizer<float> optimizer(AdamW{.learningRate = 1e-2}, parameters.size());
   optimizer.exemptFromDecay(model.layout());
   Training training(oracle, oracle, optimizer, Schedule(ConstantRate{1e-2}),
-                    {.steps = 20, .batch = batch, .clipNorm = 1, .evaluationSamples = 300}, 5);
+                    {.steps = steps,
+                     .batch = batch,
+                     .clipNorm = 1,
+                     .evaluationSamples = std::min<std::size_t>(300, 10 * batch)},
+                    5);
   Result result;
   training.run([&](const TrainingStep& step) {
     result.loss += step.loss;
@@ -120,6 +124,29 @@ TEST(Threads, GiveTrainingTheBitsOfASerialRun) {
     EXPECT_TRUE(trained<Gpt<float>>(small, 50, threads) == gpt) << threads << " threads";
     EXPECT_TRUE(trained<CharMlp<float>>(mlp, 300, threads) == names) << threads << " threads";
   }
+}
+// One sample at a time, so that all threads work on the same layer: large products of every kind, long and short attention,
+// norms, activations, a vocabulary, odd sizes.
+TEST(Threads, GiveLargeLayersTheBitsOfASerialRun) {
+  const GptConfig wide{.vocabulary = 1031,
+                       .context = 150,
+                       .width = 268,
+                       .layers = 1,
+                       .heads = 4,
+                       .finalNorm = true,
+                       .activation = Activation::gelu};
+  const GptConfig shorter{.vocabulary = 101, .context = 40, .width = 192, .layers = 1, .heads = 6};
+  expectSameBits<Gpt<float>>(wide, 3, {.shards = 1});
+  expectSameBits<Gpt<float>>(shorter, 26, {.tile = 13, .shards = 1});
+  expectSameBits<CharMlp<float>>(
+      CharMlpConfig{.vocabulary = 60, .context = 8, .embedding = 64, .hidden = 700}, 300,
+      {.tile = 300, .shards = 1});
+}
+TEST(Threads, GiveTheTrainingOfALargeLayerTheBitsOfASerialRun) {
+  const GptConfig wide{.vocabulary = 301, .context = 60, .width = 256, .layers = 1, .heads = 4};
+  const Result serial = trained<Gpt<float>>(wide, 3, 1, 4);
+  for (const std::size_t threads : {2u, 3u, 8u})
+    EXPECT_TRUE(trained<Gpt<float>>(wide, 3, threads, 4) == serial) << threads << " threads";
 }
 // One shard is what an oracle without shards computed; several differ from it by rounding.
 TEST(Threads, ShardsAddUpToTheGradient) {

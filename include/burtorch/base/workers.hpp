@@ -64,14 +64,22 @@ class CurrentWorkers {
   Workers* previous_;
 };
 
+/// When work is worth another thread: what one of many things costs, and what a part of them must cost at least.
+struct Worth {
+  std::size_t ofEach, ofPart;
+
+  constexpr bool isEnoughForTwo(std::size_t count) const { return count * ofEach >= 2 * ofPart; }
+  /// How many things make up a part.
+  constexpr std::size_t fewest() const { return (ofPart + ofEach - 1) / ofEach; }
+};
+
 /// The parts of forEachPart, out of the way of those who have too little work for two threads.
 template <class F>
-[[gnu::noinline, gnu::cold]] void forEachOfManyParts(std::size_t count, std::size_t unit, std::size_t atLeast,
-                                                     F f) {
+[[gnu::noinline, gnu::cold]] void forEachOfManyParts(std::size_t count, std::size_t unit, Worth worth, F f) {
   Workers* const workers = currentWorkers();
   const std::size_t units = (count + unit - 1) / unit, threads = workers != nullptr ? workers->size() : 1;
-  std::size_t parts = std::min(count / atLeast, units);
-  if (threads == 1 || parts == 1) return f(std::size_t{0}, count);
+  std::size_t parts = std::min(count / worth.fewest(), units);
+  if (threads == 1 || parts <= 1) return f(std::size_t{0}, count);
   // The same for every thread, and more than one: who is late takes fewer.
   constexpr std::size_t partsPerThread = 4;
   if (parts > threads) parts = std::min(partsPerThread, parts / threads) * threads;
@@ -80,12 +88,11 @@ template <class F>
     f(first, std::min(end, count));
   });
 }
-/// Calls `f(first, end)` for parts that make up 0 to count, in parallel if the thread has help and there are at least two parts
-/// of `atLeast`. Parts begin at multiples of `unit`. An `f` that captures by value leaves its numbers in registers where there
-/// is one part.
-template <class F> inline void forEachPart(std::size_t count, std::size_t unit, std::size_t atLeast, F f) {
-  if (count < 2 * atLeast) return f(std::size_t{0}, count);
-  forEachOfManyParts(count, unit, atLeast, f);
+/// Calls `f(first, end)` for parts that make up 0 to count, in parallel if the thread has help and there is work for two. Parts
+/// begin at multiples of `unit`. An `f` that captures by value leaves its numbers in registers where there is one part.
+template <class F> inline void forEachPart(std::size_t count, std::size_t unit, Worth worth, F f) {
+  if (!worth.isEnoughForTwo(count)) return f(std::size_t{0}, count);
+  forEachOfManyParts(count, unit, worth, f);
 }
 
 }  // namespace burtorch

@@ -106,7 +106,7 @@ struct AttentionLayer : LayerOp {
   template <class T, class Visit>
   static void forEachHeadShared(const Shape<T>& s, std::size_t keptOfEach, Visit visit) {
     const std::size_t count = s.columns / s.positions * s.heads, work = s.positions * s.positions * s.size;
-    forEachPart(count, 1, nn::atLeastOf(nn::leastProduct, work), [&](std::size_t first, std::size_t end) {
+    forEachPart(count, 1, Worth{work, nn::leastProduct}, [&](std::size_t first, std::size_t end) {
       for (std::size_t i = first; i < end; ++i)
         visit(i % s.heads * s.size * s.columns + i / s.heads * s.positions, i * keptOfEach);
     });

@@ -33,7 +33,7 @@ template <class T, class Term>
 void rowSums(T* to, std::size_t rows, std::size_t columns, bool isAdded, Term term) {
   constexpr std::size_t lanes = laneCount<T>, run = 16 * lanes;
   forEachPart(
-      rows, lanes, atLeastOf(leastNumbers, columns),
+      rows, lanes, Worth{columns, leastNumbers},
       [=](std::size_t start, std::size_t stop) BURTORCH_INLINE_LAMBDA {
         const auto sumOfRun = [&](std::size_t r, std::size_t first, std::size_t end) BURTORCH_INLINE_LAMBDA {
           Lanes<T> sum = fill(T{0});

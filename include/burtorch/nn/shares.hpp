@@ -13,15 +13,10 @@ namespace burtorch::inline BURTORCH_TARGET::nn {
 /// Multiply-adds for which a part of a product is worth another thread's while, and numbers of a pass over memory.
 inline constexpr std::size_t leastProduct = std::size_t{1} << 19, leastNumbers = std::size_t{1} << 14;
 
-/// How many of something make up a part, if each costs so much.
-constexpr std::size_t atLeastOf(std::size_t least, std::size_t costOfEach) {
-  return std::max<std::size_t>(1, least / std::max<std::size_t>(1, costOfEach));
-}
-
 /// As forEachVector, by all threads. Each vector is `numbers` vectors of work; `at` captures by value.
 template <class T, class At>
 BURTORCH_INLINE void forEachVectorShared(std::size_t size, std::size_t numbers, At at) {
-  forEachPart(size, laneCount<T>, atLeastOf(leastNumbers, numbers),
+  forEachPart(size, laneCount<T>, Worth{numbers, leastNumbers},
               [at](std::size_t first, std::size_t end) BURTORCH_INLINE_LAMBDA {
                 std::size_t i = first;
                 for (; i + laneCount<T> <= end; i += laneCount<T>) at(i, laneCount<T>);
@@ -39,10 +34,11 @@ template <class F> void shareProduct(std::size_t rows, std::size_t columns, std:
   constexpr std::size_t rowUnit = 12, columnUnit = 64, fewestRows = 96, fewestColumns = 128,
                         manyColumns = 512;
   if (columns >= manyColumns || columns > rows)
-    forEachPart(columns, columnUnit, std::max(fewestColumns, atLeastOf(leastProduct, rows * inner)),
+    forEachPart(columns, columnUnit,
+                Worth{rows * inner, std::max(leastProduct, fewestColumns * rows * inner)},
                 [&](std::size_t first, std::size_t end) { f(std::size_t{0}, rows, first, end); });
   else
-    forEachPart(rows, rowUnit, std::max(fewestRows, atLeastOf(leastProduct, columns * inner)),
+    forEachPart(rows, rowUnit, Worth{columns * inner, std::max(leastProduct, fewestRows * columns * inner)},
                 [&](std::size_t first, std::size_t end) { f(first, end, std::size_t{0}, columns); });
 }
 

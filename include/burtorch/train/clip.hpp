@@ -44,7 +44,7 @@ template <std::floating_point T> double normOf(std::span<const T> numbers) {
                     parts = (numbers.size() + count - 1) / count;
   if (parts <= 1) return std::sqrt(sumOfSquares(numbers));
   double sums[mostParts];
-  forEachPart(parts, 1, 1, [&](std::size_t first, std::size_t end) {
+  forEachPart(parts, 1, Worth{1, 1}, [&](std::size_t first, std::size_t end) {
     for (std::size_t part = first; part < end; ++part)
       sums[part] =
           sumOfSquares(numbers.subspan(part * count, std::min(count, numbers.size() - part * count)));
@@ -62,7 +62,7 @@ template <std::floating_point T> double clipByNorm(std::span<T> gradients, doubl
   const double factor = maxNorm / (norm + 1e-6);
   if (factor >= 1) return norm;
   const T rounded = static_cast<T>(factor);
-  forEachPart(gradients.size(), 64, std::size_t{1} << 16, [&](std::size_t first, std::size_t end) {
+  forEachPart(gradients.size(), 64, Worth{1, std::size_t{1} << 16}, [&](std::size_t first, std::size_t end) {
     for (T& g : gradients.subspan(first, end - first)) g *= rounded;
   });
   return norm;

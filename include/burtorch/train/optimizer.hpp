@@ -158,7 +158,7 @@ template <std::floating_point T, class Method = AnyMethod> class Optimizer {
   void move(std::size_t from, std::size_t to, T* values, const T* gradients, const Update& update,
             const Decay& decay) {
     constexpr std::size_t leastNumbers = std::size_t{1} << 14;  // for another thread
-    forEachPart(to - from, P::count, leastNumbers,
+    forEachPart(to - from, P::count, Worth{1, leastNumbers},
                 [=, this](std::size_t first, std::size_t end) BURTORCH_INLINE_LAMBDA {
                   std::size_t i = from + first;
                   for (; i + P::count <= from + end; i += P::count)
