@@ -119,8 +119,10 @@ class Build {
       sum_ = reduceSum(roots_);
     }
   }
-  std::size_t nodes() const { return tape_.size(); }
-  double loss() const { return sum_.value(); }
+  double loss() {
+    const CurrentTape here(tape_);
+    return sum_.value();
+  }
   std::vector<double> gradient() {
     const CurrentTape here(tape_);
     backward(sum_);
@@ -201,7 +203,8 @@ std::vector<Row> threads(const Options& options) {
   std::erase_if(own.peers, [](const std::string& peer) { return peer != "pytorch"; });
   if (own.peers.size() != options.peers.size())
     std::fprintf(stderr, "threads: of the peers, only pytorch takes part\n");
-  if (!options.shape.empty()) gptShapeNamed(options.shape);
+  const bool isBuildAlone = options.shape == "build";
+  if (!isBuildAlone) gptShapeNamed(options.shape);
   std::vector<Row> rows;
   const auto add = [&](std::vector<Row> more) {
     for (Row& row : more) rows.push_back(std::move(row));
@@ -212,7 +215,7 @@ std::vector<Row> threads(const Options& options) {
     for (const std::size_t batch : shape.batches)
       if (!shape.isPaper() || batch == 64) add(shapeRows(own, shape, batch));
   }
-  if (options.shape.empty()) add(buildRows(options));
+  if (options.shape.empty() || isBuildAlone) add(buildRows(options));
   return rows;
 }
 

@@ -119,6 +119,14 @@ class Gate(Case):
         wrong = [one for one in self.rows_of(experiment="saveload") if one["mode"] == "eager"]
         self.assertEqual([one["failure"] for one in wrong], ["wrong gradient"] * 2)
 
+    def test_a_graph_by_builders_is_judged_as_every_gradient(self):
+        run = subprocess.run([BENCH, "threads", "--shape", "build", "--repeats", "9", "--json", "-"], capture_output=True, text=True)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        found = list(map(json.loads, run.stdout.splitlines()))
+        self.assertEqual([(one["mode"], one["params"]["threads"]) for one in found[:2]], [("serial", 1), ("builders", 1)])
+        self.assertEqual({(one["work"], one["gradient_ok"]) for one in found}, {("build", True)})
+        self.assertEqual([one["params"]["threads"] for one in found[1:]][-1], os.cpu_count())
+
     def test_memory_has_a_process_for_each_mode(self):
         found = self.rows_of(experiment="memory")
         self.assertEqual([(one["work"], one["mode"]) for one in found], [("tiny process", "eager"), ("gpt process", "eager")])
