@@ -76,7 +76,7 @@ def trained(job):
             parameter.copy_(torch.from_numpy(part))
     matrices, vectors = ([p for p in model.parameters() if (p.dim() > 1) == is_matrix] for is_matrix in (True, False))
     groups = [{"params": matrices, "weight_decay": 0.1}, {"params": vectors, "weight_decay": 0.0}]
-    # Fused is the fastest on a CPU; the loop and foreach took about four times as long for nano and baby.
+    # Fused is the fastest on a CPU; the loop and foreach took four to six times as long for nano and baby.
     optimizer = torch.optim.AdamW(groups, lr=job.number("rate"), fused=True)
     return model, optimizer, [tuple(torch.from_numpy(part).long() for part in pair) for pair in job.batches()]
 
