@@ -144,21 +144,24 @@ std::vector<Contestant> paperContestants(const Options& options, const GptConfig
   return contestants;
 }
 
-/// The gradient, and a step of training with the same weights.
-std::vector<Contestant> shapeContestants(const GptConfig& config, const std::vector<float>& weights,
-                                         const Batches& batches, const Figures& params) {
-  std::vector<Contestant> contestants = openblasProducts(config, batches.batch, params);
-  auto run = std::make_shared<OracleRun<Gpt<float>>>(config, weights, batches);
+}  // namespace
+
+ShapeTrial shapeTrial(const GptShape& shape, std::size_t batch, const Figures& params) {
+  const auto weights = randomWeights<Gpt<float>>(shape.config, shape.largestWeight());
+  const auto batches = std::make_shared<Batches>(randomBatches(shape.config, weights, batch));
+  ShapeTrial found{trialOf(shape.config, weights, *batches), {}, batches};
+  found.trial.unit.second = "openblas";
+  found.trial.peers.params = params;
+  found.trial.peers.experiment = "shape";
+  auto run = std::make_shared<OracleRun<Gpt<float>>>(shape.config, weights, *batches);
   Figures own = params;
   own.push_back({"tile", static_cast<double>(run->tile())});
-  contestants.push_back(contestant("burtorch", "tiles", run, batches, own));
-  contestants.push_back(
-      contestant("burtorch", "tiles", std::make_shared<StepRun<Gpt<float>>>(run), batches, own));
-  contestants.back().work = "step";
-  return contestants;
+  found.ours.push_back(contestant("burtorch", "tiles", run, *batches, own));
+  found.ours.push_back(
+      contestant("burtorch", "tiles", std::make_shared<StepRun<Gpt<float>>>(run), *batches, own));
+  found.ours.back().work = "step";
+  return found;
 }
-
-}  // namespace
 
 Trial gptTrial(const Options&, std::size_t batch) {
   const GptConfig config;
@@ -166,26 +169,38 @@ Trial gptTrial(const Options&, std::size_t batch) {
   return trialOf(config, weights, randomBatches(config, weights, batch));
 }
 
+namespace {
+
+std::vector<Row> paperRows(const Options& options, const GptShape& shape, std::size_t batch) {
+  const auto weights = randomWeights<Gpt<float>>(shape.config, shape.largestWeight());
+  const Batches batches = randomBatches(shape.config, weights, batch);
+  const Figures params = paramsOf(options, shape, batch);
+  Trial trial = trialOf(shape.config, weights, batches);
+  trial.peers.params = params;
+  return compare(options, trial, paperContestants(options, shape.config, weights, batches, params));
+}
+
+std::vector<Row> shapeRows(const Options& options, const GptShape& shape, std::size_t batch) {
+  const Figures params = paramsOf(options, shape, batch);
+  const ShapeTrial one = shapeTrial(shape, batch, params);
+  std::vector<Contestant> contestants = openblasProducts(shape.config, batch, params);
+  contestants.insert(contestants.end(), one.ours.begin(), one.ours.end());
+  return compare(options, one.trial, contestants);
+}
+
+}  // namespace
+
 std::vector<Row> gpt(const Options& options) {
   const GptShape shape = shapeFrom(options);
-  const auto weights = randomWeights<Gpt<float>>(shape.config, shape.largestWeight());
-  std::fprintf(stderr, "gpt: %zu parameters\n", weights.size());
+  std::fprintf(stderr, "gpt: %zu parameters\n", Gpt<float>(shape.config).layout().size());
   if (shape.isPaper() && !changes(options).empty())
     std::fprintf(stderr, "gpt: no limit rows, they are written for the paper's sizes\n");
   else if (shape.isPaper() && !BENCH_HAS_LIMITS)
     std::fprintf(stderr, "gpt: no limit rows, they need AVX2 and FMA\n");
   std::vector<Row> rows;
-  for (const std::size_t batch : shape.batches) {
-    const Batches batches = randomBatches(shape.config, weights, batch);
-    const Figures params = paramsOf(options, shape, batch);
-    Trial trial = trialOf(shape.config, weights, batches);
-    trial.peers.params = params;
-    if (!shape.isPaper()) trial.unit.second = "openblas", trial.peers.experiment = "shape";
-    const auto contestants = shape.isPaper()
-                                 ? paperContestants(options, shape.config, weights, batches, params)
-                                 : shapeContestants(shape.config, weights, batches, params);
-    for (Row& row : compare(options, trial, contestants)) rows.push_back(std::move(row));
-  }
+  for (const std::size_t batch : shape.batches)
+    for (Row& row : shape.isPaper() ? paperRows(options, shape, batch) : shapeRows(options, shape, batch))
+      rows.push_back(std::move(row));
   return rows;
 }
 

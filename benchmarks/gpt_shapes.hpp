@@ -4,8 +4,11 @@
 #include <burtorch/base/check.hpp>
 #include <burtorch/model/gpt.hpp>
 #include <cmath>
+#include <memory>
 #include <string>
 #include <vector>
+
+#include "harness.hpp"
 
 namespace bench {
 
@@ -69,5 +72,15 @@ inline GptShape gptShapeNamed(const std::string& name) {
   }
   burtorch::fail("there is no shape '%s'; there are:%s", name.c_str(), known.c_str());
 }
+
+struct Batches;
+
+/// What is measured of a shape at one batch (gpt.cpp): ours are the gradient and a step of training with the same weights.
+struct ShapeTrial {
+  Trial trial;
+  std::vector<Contestant> ours;
+  std::shared_ptr<const Batches> batches;  // which ours refer to
+};
+ShapeTrial shapeTrial(const GptShape& shape, std::size_t batch, const Figures& params);
 
 }  // namespace bench

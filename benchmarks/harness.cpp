@@ -34,6 +34,8 @@ long procField(const std::string& file, const std::string& name) {
   return 0;
 }
 
+constexpr const char* errorName = "gradient_error";
+
 std::string number(double x) {
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", x);
@@ -97,21 +99,35 @@ std::string duration(double ns) {
   return "";
 }
 
+/// The error of an FP32 gradient against FP64, which has a column of its own; nothing if the row has none.
+std::string errorOf(const Row& row) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1e", numberOf(row.extra, errorName));
+  return numberOf(row.extra, errorName) > 0 ? text : "";
+}
+
 void printTable(const std::vector<Row>& rows) {
-  std::printf("%-10s %-22s %12s %12s %7s %8s\n", "system", "mode", "min", "median", "spread", "x limit");
+  const bool hasErrors = std::ranges::any_of(rows, [](const Row& row) { return !errorOf(row).empty(); });
+  const auto inColumn = [&](const std::string& error) {
+    return hasErrors ? std::string(9 - std::min<std::size_t>(error.size(), 9), ' ') + error : "";
+  };
+  std::printf("%-10s %-22s %12s %12s %7s %8s%s\n", "system", "mode", "min", "median", "spread", "x limit",
+              inColumn("error").c_str());
   for (const Row& row : rows) {
     std::string notes;
     for (const Figures* figures : {&row.params, &row.extra})
       for (const auto& [name, value] : *figures)
-        notes += "  " + name + " " + (value.isWord() ? value.word() : rounded(value.number()));
-    const std::string mode = row.work == "step" ? row.mode + " step" : row.mode;
+        if (name != errorName)
+          notes += "  " + name + " " + (value.isWord() ? value.word() : rounded(value.number()));
+    const bool isNamed = row.work == "step" || row.work == "build";
+    const std::string mode = isNamed ? row.mode + " " + row.work : row.mode;
     std::printf("%-10s %-22s ", row.system.c_str(), mode.c_str());
     if (row.isOk())
-      std::printf("%12s %12s %6.1f%% %8s%s\n", duration(row.nsMin).c_str(), duration(row.nsMedian).c_str(),
+      std::printf("%12s %12s %6.1f%% %8s%s%s\n", duration(row.nsMin).c_str(), duration(row.nsMedian).c_str(),
                   100 * row.spread, row.ratioToLimit > 0 ? rounded(row.ratioToLimit).c_str() : "",
-                  notes.c_str());
+                  inColumn(errorOf(row)).c_str(), notes.c_str());
     else
-      std::printf("%s%s\n", row.failure.c_str(), notes.c_str());
+      std::printf("%-42s%s%s\n", row.failure.c_str(), inColumn(errorOf(row)).c_str(), notes.c_str());
   }
 }
 
@@ -122,12 +138,18 @@ double timed(const Contestant& contestant, long calls) {
   return contestant.ownNs ? contestant.ownNs() : nsSince(start);
 }
 
+/// The same on as many cores as the contestant has threads.
+double timedOn(int core, const Contestant& contestant, long calls) {
+  const OnCores here(core, contestant.threads);
+  return timed(contestant, calls);
+}
+
 constexpr double turnOfAPeer = 20e6;  // ns: long enough for any clock
 constexpr double patience = 3e9;      // ns: who takes longer has had nine turns and needs no more
 
 /// The first call, and the gradients after 1, 2, 4, ... calls: of several batches, without running all of them often.
 /// `calls` becomes the number of a turn.
-Row judged(const Trial& trial, const Contestant& contestant, long& calls) {
+Row judged(const Options& options, const Trial& trial, const Contestant& contestant, long& calls) {
   Row row{.experiment = trial.experiment,
           .system = contestant.system,
           .mode = contestant.mode,
@@ -139,7 +161,7 @@ Row judged(const Trial& trial, const Contestant& contestant, long& calls) {
   row.initMs = contestant.initMs;
   double error = 0;
   for (calls = 1;; calls = std::min(2 * calls, trial.iterations)) {
-    const double ns = timed(contestant, calls);
+    const double ns = timedOn(options.core, contestant, calls);
     if (calls == 1 && row.initMs == 0) row.initMs = ns / 1e6;
     const auto batch = static_cast<std::size_t>(calls - 1) % trial.answers.size();
     if (!isRight(contestant, trial, batch, &error)) row.failure = "wrong gradient";
@@ -149,11 +171,17 @@ Row judged(const Trial& trial, const Contestant& contestant, long& calls) {
   row.params.push_back({"iterations", static_cast<double>(calls)});
   // Who rounds how much, right or wrong: a small model has rows beyond the tolerance that only rounding explains.
   if (row.dtype == "fp32" && contestant.gradient && std::isfinite(error))
-    row.extra.push_back({"gradient_error", error});
+    row.extra.push_back({errorName, error});
   return row;
 }
 
 }  // namespace
+
+double numberOf(const Figures& figures, const std::string& name) {
+  for (const auto& [own, value] : figures)
+    if (own == name) return value.number();
+  return 0;
+}
 
 bool isRight(const Contestant& contestant, const Trial& trial, std::size_t batch, double* error) {
   if (!contestant.gradient) return true;
@@ -204,7 +232,7 @@ std::vector<Row> compare(const Options& options, const Trial& trial, const std::
   std::vector<Row> rows;
   std::vector<long> calls(contestants.size());
   for (std::size_t i = 0; i < contestants.size(); ++i)
-    rows.push_back(judged(trial, contestants[i], calls[i]));
+    rows.push_back(judged(options, trial, contestants[i], calls[i]));
 
   std::vector<std::vector<double>> times(contestants.size());
   std::vector<double> spent(contestants.size());
@@ -218,7 +246,7 @@ std::vector<Row> compare(const Options& options, const Trial& trial, const std::
     if (trial.flops > 0) peak = std::max(peak, limits::fmaPeak());
     for (std::size_t i = 0; i < contestants.size(); ++i) {
       if (!rows[i].isOk() || (repeat >= fewestRepeats && spent[i] > patience)) continue;
-      const double ns = timed(contestants[i], calls[i]);
+      const double ns = timedOn(options.core, contestants[i], calls[i]);
       spent[i] += ns;
       times[i].push_back(ns / static_cast<double>(calls[i]));
     }
@@ -230,8 +258,9 @@ std::vector<Row> compare(const Options& options, const Trial& trial, const std::
     setTimes(rows[i], times[i]);
     if (std::pair(rows[i].system, rows[i].mode) == trial.unit) limit = rows[i].nsMin;
     if (trial.flops > 0) rows[i].extra.push_back({"gflops", trial.flops / rows[i].nsMin});
-    if (trial.flops > 0 && peak > 0)
-      rows[i].extra.push_back({"peak_share", trial.flops / rows[i].nsMin / peak});
+    if (trial.flops > 0 && peak > 0)  // of all its cores
+      rows[i].extra.push_back(
+          {"peak_share", trial.flops / rows[i].nsMin / peak / static_cast<double>(contestants[i].threads)});
     if (bandwidth > 0) rows[i].extra.push_back({"bandwidth_share", trial.bytes / rows[i].nsMin / bandwidth});
     if (rows[i].system == "limit" && peak > 0) rows[i].extra.push_back({"peak_gflops", peak});
     if (rows[i].system == "limit" && bandwidth > 0) rows[i].extra.push_back({"bandwidth_gbs", bandwidth});
@@ -253,11 +282,13 @@ void print(const Options& options, const std::vector<Row>& rows) {
   if (!out) std::fprintf(stderr, "bench: cannot write %s\n", options.json.c_str());
 }
 
-void pinToCore(int core) {
+void pinToCores(int core, std::size_t count) {
   cpu_set_t set;
   CPU_ZERO(&set);
-  const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  CPU_SET(static_cast<std::size_t>(core >= 0 ? core : cores - 1), &set);
+  const auto cores = static_cast<std::size_t>(sysconf(_SC_NPROCESSORS_ONLN));
+  const std::size_t first = core >= 0 ? static_cast<std::size_t>(core) : cores - std::min(count, cores);
+  CPU_SET(first, &set);  // even one that there is not, for the message
+  for (std::size_t i = 1; i < count; ++i) CPU_SET((first + i) % cores, &set);
   if (sched_setaffinity(0, sizeof set, &set) != 0)
     std::fprintf(stderr, "bench: cannot pin to a core, timing goes on\n");
 }

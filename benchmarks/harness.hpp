@@ -1,5 +1,6 @@
-// How we measure: every contestant first hands over its gradient, then all run in turns, `repeats` times, on one core;
-// minimum, median and spread of the time for one unit of work are reported. A wrong gradient has no time.
+// How we measure: every contestant first hands over its gradient, then all run in turns, `repeats` times, on one core, or as
+// many as a contestant has threads; minimum, median and spread of the time for one unit of work are reported. A wrong gradient
+// has no time.
 #pragma once
 
 #include <sys/types.h>
@@ -16,12 +17,12 @@ namespace bench {
 struct Options {
   std::string experiment;
   int repeats = 41;
-  int core = -1;  // -1: the last one
+  int core = -1;  // -1: the last one, or the last ones
   bool isQuick = false;
   std::string json;                // "-": standard output
   std::string data;                // mlp: a file of names; empty: the repository's
   std::vector<std::string> peers;  // other systems to compare with
-  std::string shape;               // gpt: paper, nano, baby, gpt2; empty: paper
+  std::string shape;  // gpt: paper, nano, baby, gpt2; empty: paper. threads: only this one, or build
   // gpt: other sizes than the shape's; 0: the shape's.
   std::size_t width = 0, heads = 0, context = 0, layers = 0;
 };
@@ -42,6 +43,8 @@ class Figure {
   double number_ = 0;
 };
 using Figures = std::vector<std::pair<std::string, Figure>>;
+/// The number of that name; 0 if there is none.
+double numberOf(const Figures& figures, const std::string& name);
 
 /// Of a whole process, in KB.
 struct Memory {
@@ -80,6 +83,7 @@ struct Contestant {
   pid_t process = 0;      // where it runs; 0: here
   Figures extra = {};     // further figures of its row
   std::string work = "";  // if it is not the trial's
+  std::size_t threads = 1;
 };
 
 /// What is right for one batch.
@@ -95,6 +99,8 @@ struct PeerJob {
   std::vector<std::int32_t> batches = {};  // tokens, then targets, batch after batch
   Figures params = {};                     // what the rows show
   std::string experiment = {};             // as the peers call it, if not by the trial's name
+  std::vector<std::size_t> threads =
+      {};  // a process for each number of them, rows with `threads`; empty: one of one
 };
 
 /// What is compared, and how exactly.
@@ -128,7 +134,24 @@ void setTimes(Row& row, std::vector<double> times);
 std::vector<double> timesOf(const std::function<void()>& call, int repeats);
 
 void print(const Options& options, const std::vector<Row>& rows);
-void pinToCore(int core);
+/// Lets the calling thread, and what it starts, run on so many cores, of which `core` is one, the last if negative.
+void pinToCores(int core, std::size_t count = 1);
+/// The same until the end of the block; then the one core again.
+class OnCores {
+ public:
+  OnCores(int core, std::size_t count) : core_(core), isWider_(count > 1) {
+    if (isWider_) pinToCores(core, count);
+  }
+  OnCores(const OnCores&) = delete;
+  OnCores& operator=(const OnCores&) = delete;
+  ~OnCores() {
+    if (isWider_) pinToCores(core_);
+  }
+
+ private:
+  int core_;
+  bool isWider_;
+};
 
 std::vector<Row> tiny(const Options&);
 std::vector<Row> small(const Options&);
@@ -139,6 +162,7 @@ std::vector<Row> moons(const Options&);
 std::vector<Row> compile(const Options&);
 std::vector<Row> gpt(const Options&);
 std::vector<Row> gptGrowth(const Options&);  // rows of scale
+std::vector<Row> threads(const Options&);
 std::vector<Row> mlp(const Options&);
 /// What memory gives to other systems: the tiny graph, the mini GPT, the character MLP.
 Trial tinyTrial(const Options&);

@@ -24,15 +24,16 @@ namespace bench {
 [[gnu::weak]] std::vector<Row> gpt(const Options&);
 [[gnu::weak]] std::vector<Row> mlp(const Options&);
 [[gnu::weak]] std::vector<Row> saveload(const Options&);
+[[gnu::weak]] std::vector<Row> threads(const Options&);
 }  // namespace bench
 
 namespace {
 
 const std::map<std::string, std::vector<bench::Row> (*)(const bench::Options&)> experiments{
-    {"tiny", bench::tiny},        {"small", bench::small},   {"scale", bench::scale},
-    {"memory", bench::memory},    {"energy", bench::energy}, {"moons", bench::moons},
-    {"compile", bench::compile},  {"gpt", bench::gpt},       {"mlp", bench::mlp},
-    {"saveload", bench::saveload}};
+    {"tiny", bench::tiny},         {"small", bench::small},    {"scale", bench::scale},
+    {"memory", bench::memory},     {"energy", bench::energy},  {"moons", bench::moons},
+    {"compile", bench::compile},   {"gpt", bench::gpt},        {"mlp", bench::mlp},
+    {"saveload", bench::saveload}, {"threads", bench::threads}};
 
 [[noreturn]] void complain(const std::string& sentence) {
   std::fprintf(stderr, "bench: %s (see ./bench --help)\n", sentence.c_str());
@@ -119,7 +120,8 @@ bench::Options parse(int argc, char** argv) {
   }
   if (options.experiment != "gpt" && (options.width | options.heads | options.context | options.layers) != 0)
     complain("--width, --heads, --context and --layers are for gpt");
-  if (options.experiment != "gpt" && !options.shape.empty()) complain("--shape is for gpt");
+  if (options.experiment != "gpt" && options.experiment != "threads" && !options.shape.empty())
+    complain("--shape is for gpt and threads");
   if (options.experiment != "mlp" && !options.data.empty()) complain("--data is for mlp");
   const std::string alone[] = {"moons", "compile", "scale"};
   if (!options.peers.empty() &&
@@ -137,7 +139,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   const bench::Options options = parse(argc, argv);
-  bench::pinToCore(options.core);
+  bench::pinToCores(options.core);
   try {
     bench::print(options, experiments.at(options.experiment)(options));
   } catch (const std::exception& error) {

@@ -63,7 +63,7 @@ std::vector<std::string> commandOf(const Kind& kind) {
   return {std::string(BENCH_PROGRAMS) + "/peers/" + kind.name + "_peer"};
 }
 
-/// One thread for everybody, and no chatter.
+/// One thread for everybody who is not told otherwise, and no chatter.
 void setEnvironment() {
   const std::pair<const char*, const char*> settings[] = {
       {"OMP_NUM_THREADS", "1"},      {"MKL_NUM_THREADS", "1"}, {"OPENBLAS_NUM_THREADS", "1"},
@@ -185,15 +185,17 @@ fs::path temporaryFolder() {
   return fs::temp_directory_path() / ("burtorch-bench-" + std::to_string(getpid()));
 }
 
-/// Calls use(kind, folder) for each peer that the options name; the folder holds what the job gives it.
+/// Calls use(kind, folder) for each peer that the options name; the folder holds what the job gives it. `name` is that of the
+/// folder, behind the peer's.
 template <class Use>
-void forEachPeer(const Options& options, const std::string& experiment, const PeerJob& job, Use use) {
+void forEachPeer(const Options& options, const std::string& experiment, const PeerJob& job, Use use,
+                 const std::string& name = "") {
   if (options.peers.empty()) return;
   setEnvironment();
   for (const Kind& kind : kinds) {
     if (std::find(options.peers.begin(), options.peers.end(), kind.name) == options.peers.end()) continue;
     if (isatty(STDERR_FILENO)) std::fprintf(stderr, "\r\033[K%s: starting %s", experiment.c_str(), kind.name);
-    const fs::path folder = temporaryFolder() / kind.name;
+    const fs::path folder = temporaryFolder() / (kind.name + name);
     fs::create_directories(folder);
     writeNumbers(folder / "weights.bin", job.weights);
     writeNumbers(folder / "batches.bin", job.batches);
@@ -204,64 +206,82 @@ void forEachPeer(const Options& options, const std::string& experiment, const Pe
 
 }  // namespace
 
-Peers::Peers(const Options& options, const Trial& trial)
-    : folder_(temporaryFolder().string()), params_(trial.peers.params) {
-  const std::string& experiment = trial.peers.experiment.empty() ? trial.experiment : trial.peers.experiment;
-  forEachPeer(options, trial.experiment, trial.peers, [&](const Kind& kind, const fs::path& folder) {
-    processes_.push_back(std::make_shared<PeerProcess>(kind, experiment, folder, trial.peers.settings));
-  });
+Peers::Peers(const Options& options, const Trial& trial) : folder_(temporaryFolder().string()) {
+  const PeerJob& job = trial.peers;
+  const std::string& experiment = job.experiment.empty() ? trial.experiment : job.experiment;
+  const auto start = [&](std::size_t threads, const Figures& params,
+                         const std::vector<std::string>& arguments, const std::string& name) {
+    const OnCores here(options.core, threads);  // which a process inherits
+    const auto one = [&](const Kind& kind, const fs::path& folder) {
+      members_.push_back({std::make_shared<PeerProcess>(kind, experiment, folder, job.settings, arguments),
+                          params, threads});
+    };
+    forEachPeer(options, trial.experiment, job, one, name);
+  };
+  if (job.threads.empty()) start(1, job.params, {}, "");
+  for (const std::size_t threads : job.threads) {
+    const std::string count = std::to_string(threads);
+    Figures params = job.params;
+    params.push_back({"threads", static_cast<double>(threads)});
+    start(threads, params, {"threads=" + count}, "-" + count);
+  }
 }
 
 Peers::~Peers() {
-  processes_.clear();
+  members_.clear();
   std::error_code ignored;
   fs::remove_all(folder_, ignored);
 }
 
 std::vector<Contestant> Peers::contestants() const {
   std::vector<Contestant> list;
-  for (const auto& process : processes_)
+  for (const auto& [process, params, threads] : members_)
     for (const PeerMode& mode : process->modes()) {
       auto lastNs = std::make_shared<double>(0);
       const std::size_t colon = mode.name.find(':');
-      list.push_back(
-          {.system = process->name(),
-           .mode = mode.name.substr(0, colon),
-           .run = [process, lastNs, name = mode.name](long calls) { *lastNs = process->run(name, calls); },
-           .gradient = [process, name = mode.name] { return process->gradient(name); },
-           .loss = [process, name = mode.name] { return process->loss(name); },
-           .params = params_,
-           .ownNs = [lastNs] { return *lastNs; },
-           .dtype = mode.dtype,
-           .version = process->version(),
-           .initMs = mode.initMs,
-           .process = process->id(),
-           .extra = mode.figures,
-           .work = colon == std::string::npos ? "" : mode.name.substr(colon + 1)});
+      list.push_back({.system = process->name(),
+                      .mode = mode.name.substr(0, colon),
+                      .run = [process = process, lastNs,
+                              name = mode.name](long calls) { *lastNs = process->run(name, calls); },
+                      .gradient = [process = process, name = mode.name] { return process->gradient(name); },
+                      .loss = [process = process, name = mode.name] { return process->loss(name); },
+                      .params = params,
+                      .ownNs = [lastNs] { return *lastNs; },
+                      .dtype = mode.dtype,
+                      .version = process->version(),
+                      .initMs = mode.initMs,
+                      .process = process->id(),
+                      .extra = mode.figures,
+                      .work = colon == std::string::npos ? "" : mode.name.substr(colon + 1),
+                      .threads = threads});
     }
   return list;
 }
 
 void Peers::finish(std::vector<Row>& rows, const Trial& trial) const {
-  const auto add = [&](const std::string& system, const std::string& mode, const std::string& why) {
+  const auto add = [&](const std::string& system, const std::string& mode, const Figures& params,
+                       const std::string& why) {
     const std::size_t colon = mode.find(':');
     Row row{.experiment = trial.experiment,
             .system = system,
             .mode = mode.substr(0, colon),
             .dtype = trial.dtype,
             .work = colon == std::string::npos ? trial.work : mode.substr(colon + 1)};
-    row.params = params_;
+    row.params = params;
     row.failure = why;
     rows.push_back(row);
   };
-  for (const auto& process : processes_) {
+  for (const auto& [process, params, threads] : members_) {
     for (Row& row : rows) {
-      if (row.system != process->name()) continue;
+      const bool isOf = numberOf(row.params, "threads") == numberOf(params, "threads");
+      if (row.system != process->name() || !isOf) continue;
       row.memory = process->memory();
       if (!process->failure().empty()) row.failure = process->failure();  // it died on the way
     }
-    for (const auto& [mode, why] : process->failedModes()) add(process->name(), mode, "failed: " + why);
-    if (process->modes().empty() && !process->failure().empty()) add(process->name(), "", process->failure());
+    for (const auto& [mode, why] : process->failedModes())
+      add(process->name(), mode, params, "failed: " + why);
+    if (process->modes().empty() && !process->failure().empty())
+      add(process->name(), "", params, process->failure());
   }
 }
 

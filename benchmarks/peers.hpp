@@ -2,7 +2,7 @@
 // same numbers in files, takes part in the same turns, and its gradient is judged like everybody's.
 //
 // The conversation, in lines. The peer is started with the name of the experiment, a folder and the job's settings
-// (name=number or word; only=MODE: no other mode; list=1: name the modes, build none), and says what it is and what it can do:
+// (name=number or word; only=MODE,...: no other mode; list=1: name the modes, build none; threads=N, if not 1), and says what it is and what it can do:
 //   version TEXT
 //   mode NAME[:WORK] fp32|fp64 INIT_MS [FIGURE=NUMBER]...
 //                                  a way to compute the gradient, what building it and its first call took, other figures;
@@ -27,6 +27,13 @@ const std::vector<std::string>& knownPeers();
 
 class PeerProcess;
 
+/// A process that takes part, and what its rows show.
+struct PeerMember {
+  std::shared_ptr<PeerProcess> process;
+  Figures params;
+  std::size_t threads;
+};
+
 /// All peers of one trial, alive as long as this.
 class Peers {
  public:
@@ -41,8 +48,7 @@ class Peers {
 
  private:
   std::string folder_;
-  Figures params_;
-  std::vector<std::shared_ptr<PeerProcess>> processes_;
+  std::vector<PeerMember> members_;
 };
 
 /// Processes with one mode of one peer and nothing else in them, from their start to their first gradient.

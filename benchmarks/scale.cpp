@@ -1,27 +1,11 @@
 // How costs grow: of a node from 10 to 100 million nodes, recorded and swept; of a GPT's gradient with its parameters and with
 // the batch.
-#include <burtorch/burtorch.hpp>
-
 #include "harness.hpp"
+#include "scalar_chain.hpp"
 
 namespace bench {
-namespace {
 
 using burtorch::Value;
-
-/// Products, sums, differences and relu, `nodes` in all; |x| stays near 1.
-[[gnu::noinline]] Value<double> record(Value<double> a, Value<double> b, long nodes) {
-  Value<double> x = a, y = b;
-  for (long done = 2; done + 4 <= nodes; done += 4) {
-    const auto z = x * b;
-    const auto w = z + y;
-    y = x;
-    x = relu(w - z);
-  }
-  return x;
-}
-
-}  // namespace
 
 std::vector<Row> scale(const Options& options) {
   std::vector<Row> rows;
@@ -35,7 +19,7 @@ std::vector<Row> scale(const Options& options) {
       for (long i = 0; i < calls; ++i) {
         tape.rewind(start);
         Value<double> a(0.7), b(0.9);
-        backward(record(a, b, nodes));
+        backward(scalarChain(a, b, nodes));
       }
     };
     call();  // the tape grows once

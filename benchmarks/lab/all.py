@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-EXPERIMENTS = ("tiny", "small", "saveload", "moons", "mlp", "gpt", "memory", "compile", "scale", "energy")
+EXPERIMENTS = ("tiny", "small", "saveload", "moons", "mlp", "gpt", "threads", "memory", "compile", "scale", "energy")
 WITHOUT_PEERS = ("moons", "compile", "scale")
 HERE = pathlib.Path(__file__).resolve().parent
 

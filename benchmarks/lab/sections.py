@@ -1,57 +1,13 @@
 """What the report says: sections of sentences, tables and charts, made from a file of results. Nothing here is a figure."""
-from dataclasses import dataclass, field
-
 import paper
+from parts import (OURS, Chart, Section, eager, failed, fastest, figure, growth, kb, ours, over_limit, peers, percent, place, rows_text,
+                   varying)
 from results import duration, times
+from shapes import shapes, threads
 
-OURS = "burtorch"
 MODES = ("Ours: `eager` records on a tape anew each time, `static` is `compile`, `replay` is `record`, `scratch` is "
          "`backwardWithScratchStorage`; `batch` works on arrays of inputs, `dependent` makes each input wait for the last output. "
          "The limit `dependent` is the unit.")
-
-
-@dataclass
-class Chart:
-    """Bars on a logarithmic axis: (label, nanoseconds, is it ours)."""
-    title: str
-    bars: list
-
-
-@dataclass
-class Growth:
-    """Lines on logarithmic axes: {label: [(x, nanoseconds)]}."""
-    title: str
-    x: str
-    lines: dict
-
-
-@dataclass
-class Section:
-    title: str
-    text: str = ""
-    tables: list = field(default_factory=list)  # (head, rows)
-    charts: list = field(default_factory=list)
-    items: list = field(default_factory=list)  # a list of sentences
-
-
-def failed(row):
-    return row.get("failure", "").split(":")[0] or "no time"
-
-
-def fastest(rows):
-    return min((row for row in rows if row.ns), key=lambda row: row.ns, default=None)
-
-
-def ours(rows):
-    return [row for row in rows if row["system"] == OURS]
-
-
-def peers(rows):
-    return [row for row in rows if row["system"] not in (OURS, "limit")]
-
-
-def eager(rows):
-    return next((row for row in ours(rows) if row["mode"] == "eager" and row.ns), None)
 
 
 def graph(results, experiment, title, text, tables):
@@ -118,14 +74,6 @@ def grid(results, experiment, param, title, text, printed, figures, **fixed):
     return Section(title, text + note, tables, charts)
 
 
-def growth(title, param, rows, name=lambda row: row.name):
-    lines = {}
-    for row in rows:
-        if row.ns and row.param(param):
-            lines.setdefault(name(row), []).append((row.param(param), row.ns))
-    return Growth(title, param, {label: sorted(points) for label, points in lines.items() if len(points) > 1})
-
-
 def plain(results, experiment, title, text, columns, modes=None, by=()):
     """Rows with their own figures: {head: row -> text}. `by`: (mode, parameter) that lines are drawn for."""
     rows = [row for row in results.of(experiment) if modes is None or row["mode"] in modes]
@@ -164,40 +112,12 @@ def saveload(results):
                    tables)
 
 
-def place(experiment, work):
-    return f"{experiment}, {work}" if work in ("save", "load", "step") else experiment
-
-
-def varying(params):
-    """What a row varies, in words; the paper's shape goes without saying."""
-    return [f"{name} {value}" if isinstance(value, str) else f"{name} {value:g}" for name, value in params
-            if name not in ("iterations", "tile") and value != "paper"]
-
-
-def shapes(results):
-    """GPTs beyond the paper's: a section for each shape and batch, gradient and step side by side."""
-    found = []
-    rows = [row for row in results.of("gpt") if row.param("shape") != "paper"]
-    points = {}
-    for row in rows:
-        points.setdefault(tuple(varying(sorted(row["params"].items(), key=lambda item: item[0] != "shape"))), []).append(row)
-    for point, rows in points.items():
-        best = {work: fastest(ours([row for row in rows if row["work"] == work])) for work in ("gradient", "step")}
-        head = ["system", "mode", "work", "version", "time", "x limit", "x our time", "share of the FMA peak", "error against FP64"]
-        lines = [[row["system"], row["mode"], row["work"], row["version"], duration(row.ns) if row.ns else failed(row), over_limit(row),
-                  times(row.ns / best[row["work"]].ns) if row.ns and best.get(row["work"]) else "", percent("peak_share")(row),
-                  figure("gradient_error", lambda x: f"{x:.1e}")(row)] for row in rows]
-        found.append(Section(f"A GPT of {', '.join(point)} (FP32)", "A step is the gradient and AdamW. The limit is OpenBLAS on the "
-                             "products alone.", [(head, lines)]))
-    return found
-
-
 def losses(results):
     """Every point where somebody is faster, and where we are farthest from what the machine can do."""
     items = []
     points = {}
     for row in results.rows:
-        if row["experiment"] in ("tiny", "small", "moons", "mlp", "gpt", "saveload"):
+        if row["experiment"] in ("tiny", "small", "moons", "mlp", "gpt", "saveload", "threads"):
             key = row["experiment"], row["work"], tuple(sorted((k, v) for k, v in row["params"].items() if k not in ("iterations", "tile")))
             points.setdefault(key, []).append(row)
     for (experiment, work, params), rows in points.items():
@@ -256,31 +176,13 @@ def energy(results):
     return Section("Energy (Table 19)", text, [(head, lines)])
 
 
-def figure(name, show):
-    return lambda row: show(row[name]) if row.get(name) is not None else ""
-
-
-def rows_text(name):
-    return figure(name, lambda x: f"{x:,.4g}")
-
-
-def percent(name):
-    return figure(name, lambda x: f"{100 * x:.0f} %")
-
-
-def kb(name):
-    return figure(name, lambda x: f"{x:,.0f}" if x else "")
-
-
-over_limit = figure("ratio_to_limit", times)
-
-
 def sections(results):
     m = results.machine
     about = [f"{m.get('cpu', 'unknown processor')}, {m.get('cores', '?')} cores, {m.get('memory_gb', '?')} GB; {m.get('system', '')}; "
              f"{m.get('compiler', '')}, `{m.get('flags', '')}`; {m.get('date', '')}.",
              f"Command: `{m.get('command', './bench all')}`. Every system on one thread of one core, in turns, the minimum of "
              "many repeats; the gradient of every row was compared first, and a wrong one has no time. GPUs are left out: this is about one core.",
+             *(["The section on threads: as many cores as threads."] if results.of("threads") else []),
              "x limit: multiples of the same gradient written by hand (of plain system calls for files), measured in the same run.", *filter(None, [m.get("note")])]
     found = [
         Section("How", items=about),
@@ -304,7 +206,7 @@ def sections(results):
     found.append(grid(results, "gpt", "batch", "The mini GPT (46,289 parameters, FP32), by batch",
                       "PyTorch's eager goes head by head, as the paper's baseline; fused has all heads in one product.", paper.GPT,
                       {"x limit": over_limit, "share of the FMA peak": percent("peak_share"), "share of the memory's bandwidth": percent("bandwidth_share")}, shape="paper"))
-    found += shapes(results)
+    found += [*shapes(results), threads(results)]
     found += [
         plain(results, "memory", "Start and memory of whole processes", "Our training programs take ten steps of AdamW. The others compute "
               "one gradient and take no step, each mode in a process of its own; the time includes imports and compilation. Least of 40 starts; "

@@ -1,6 +1,7 @@
 """JAX on one thread of the CPU.
 
-eager is value_and_grad op by op, jit the same function compiled once and called with new inputs each time.
+eager is value_and_grad op by op, jit the same function compiled once and called with new inputs each time. Larger GPTs are in
+jax_shapes.py.
 """
 import functools
 import os
@@ -14,6 +15,8 @@ jax, jnp = peer.needs("jax", "jax.numpy")
 
 jax.config.update("jax_enable_x64", True)  # fp32 inputs stay fp32
 jax.config.update("jax_cpu_enable_async_dispatch", False)  # each step waits anyway
+
+import jax_shapes  # noqa: E402
 
 
 # peer.tiny, small -----------------------------------------------------------------------------------------------------------------
@@ -97,5 +100,6 @@ peer.main(jax.__version__, {
     "tiny": {"eager": graph(peer.tiny, False), "jit": graph(peer.tiny, True)},
     "small": {"eager": graph(small, False), "jit": graph(small, True)},
     "gpt": {"eager": network(gpt), "jit": network(gpt, jax.jit)},
+    "shape": jax_shapes.ways(),
     "mlp": {"eager": network(mlp), "jit": network(mlp, jax.jit)},
 })

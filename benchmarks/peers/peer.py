@@ -32,16 +32,26 @@ class Job:
     def size(self, name):
         return int(self.number(name))
 
+    def has(self, name):
+        return self.number(name) != 0
+
+    def threads(self):
+        return int(self.settings.get("threads", 1))
+
     def shapes(self):
         """Of the weights, in the order of torch's model.parameters(); matrices are [out, in]."""
         if self.experiment == "mlp":
             hidden = self.size("hidden")
             return [(27, 64), (hidden, 16 * 64), (hidden,), (27, hidden), (27,)]
         vocabulary, context, width, layers = (self.size(name) for name in ("vocabulary", "context", "width", "layers"))
-        norm = [(width,), (width,)]
-        block = [*norm, (3 * width, width), (width, width), (width,), *norm, (4 * width, width), (4 * width,), (width, 4 * width),
-                 (width,)]
-        return [(vocabulary, width), (context, width), *(block * layers), (vocabulary, width), (vocabulary,)]
+
+        def linear(inputs, outputs, bias="biases"):
+            return [(outputs, inputs)] + [(outputs,)] * self.has(bias)
+        norm = [(width,)] * (1 + self.has("biases"))
+        block = [*norm, *linear(width, 3 * width, "attention_biases"), *linear(width, width), *norm, *linear(width, 4 * width),
+                 *linear(4 * width, width)]
+        return [(vocabulary, width), (context, width), *(block * layers), *(norm * self.has("final_norm")),
+                *(linear(width, vocabulary) * (not self.has("tied")))]
 
     def weights(self):
         """Arrays of fp32, one for each shape."""
@@ -124,9 +134,9 @@ def main(version, experiments):
     job = Job(sys.argv[1:])
     say("version", version)
     running = {}
-    batches = {"gpt": 8, "mlp": 32}.get(job.experiment, 1)
+    batches = 32 if job.experiment == "mlp" else int(job.settings.get("batches", 1))
     for mode, (dtype, build) in experiments.get(job.experiment, {}).items():
-        if job.settings.get("only", mode) != mode:
+        if mode not in job.settings.get("only", mode).split(","):
             continue
         if "list" in job.settings:
             say("mode", mode, dtype, 0)

@@ -1,8 +1,9 @@
-"""PyTorch on one thread.
+"""PyTorch on one thread, or as many as the job says.
 
 eager is what a user writes. For gpt, eager goes head by head as the paper's baseline does, fused has q, k, v in one product and
 all heads at once; torchscript is the paper's form, compile is fused through torch.compile. For saveload, eager saves a list of
 seven tensors, stacked one tensor, bytes its raw bytes through NumPy. For mlp with 16 predictions a sample, paper is the paper's form.
+Larger GPTs are in pytorch_shapes.py.
 """
 import os
 import warnings
@@ -12,7 +13,9 @@ import peer
 torch, = peer.needs("torch")
 from torch.nn.functional import cross_entropy  # noqa: E402
 
-torch.set_num_threads(1)
+import pytorch_shapes  # noqa: E402
+
+torch.set_num_threads(peer.job().threads())
 
 
 # tiny, small -----------------------------------------------------------------------------------------------------------------
@@ -215,5 +218,6 @@ peer.main(torch.__version__, {
                  "bytes": peer.files(activations, save_bytes, load_bytes),
                  "bytes-in-place": peer.files(activations, save_bytes_in_place, load_bytes)},
     "gpt": {"eager": gpt(False), "fused": gpt(True), "torchscript": gpt(False, scripted), "compile": gpt(True, torch.compile)},
+    "shape": pytorch_shapes.ways(),
     "mlp": mlp_ways(),
 })

@@ -119,6 +119,14 @@ class Gate(Case):
         wrong = [one for one in self.rows_of(experiment="saveload") if one["mode"] == "eager"]
         self.assertEqual([one["failure"] for one in wrong], ["wrong gradient"] * 2)
 
+    def test_a_graph_by_builders_is_judged_as_every_gradient(self):
+        run = subprocess.run([BENCH, "threads", "--shape", "build", "--repeats", "9", "--json", "-"], capture_output=True, text=True)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        found = list(map(json.loads, run.stdout.splitlines()))
+        self.assertEqual([(one["mode"], one["params"]["threads"]) for one in found[:2]], [("serial", 1), ("builders", 1)])
+        self.assertEqual({(one["work"], one["gradient_ok"]) for one in found}, {("build", True)})
+        self.assertEqual([one["params"]["threads"] for one in found[1:]][-1], os.cpu_count())
+
     def test_memory_has_a_process_for_each_mode(self):
         found = self.rows_of(experiment="memory")
         self.assertEqual([(one["work"], one["mode"]) for one in found], [("tiny process", "eager"), ("gpt process", "eager")])
@@ -167,6 +175,32 @@ class Report(Case):
         xs, ys = zip(*(map(float, point.split(",")) for point in line))
         self.assertAlmostEqual(xs[1] - xs[0], xs[2] - xs[1], delta=0.2)  # both axes are logarithmic
         self.assertAlmostEqual(ys[1] - ys[0], ys[2] - ys[1], delta=0.2)
+
+    def test_shapes_stand_beside_each_other_with_their_errors(self):
+        shape = {"params": {"shape": "nano", "batch": 12}, "dtype": "fp32"}
+        text, _ = self.report(row("gpt", "limit", "openblas", 8e6, **shape),
+                              row("gpt", "burtorch", "tiles", 16e6, gradient_error=5.9e-7, **shape),
+                              row("gpt", "burtorch", "tiles", 20e6, **shape | {"work": "step"}),
+                              row("gpt", "pytorch", "fused", 24e6, gradient_error=6.9e-7, **shape),
+                              row("gpt", "pytorch", "fused", 25e6, **shape | {"work": "step"}))
+        self.assertIn("## A GPT of shape nano, batch 12 (FP32)", text)
+        self.assertIn("| pytorch | fused | gradient | 1 | 24 ms | 3,000,000 | 1.50 |  | 6.9e-07 |", text)
+        self.assertIn("| pytorch | fused | step | 1 | 25 ms | 3,100,000 | 1.25 |", text)
+
+    def test_threads_stand_side_by_side(self):
+        def measured(system, mode, threads, ns, work="gradient", **more):
+            params = {"shape": "nano", "batch": 12, "threads": threads}
+            return row("threads", system, mode, ns, params=params, work=work, ratio_to_limit=None, **more)
+
+        def built(mode, threads, ns, **more):
+            return row("threads", "burtorch", mode, ns, params={"nodes": 1e6, "threads": threads}, work="build", ratio_to_limit=None, **more)
+        text, _ = self.report(measured("burtorch", "tiles", 1, 20e6, ratio_to_one_thread=1), measured("burtorch", "tiles", 2, 11e6, ratio_to_one_thread=0.55),
+                              measured("pytorch", "fused", 1, 30e6, ratio_to_one_thread=1), measured("pytorch", "fused", 2, None, failure="wrong gradient"),
+                              built("serial", 1, 4e6, ratio_to_serial=1), built("builders", 2, 2.4e6, ratio_to_one_thread=0.6, ratio_to_serial=0.58))
+        self.assertIn("| nano, batch 12 |  |  | 1 thread | 2 threads | 2 threads, x one thread | 1 thread, x our time | 2 threads, x our time |", text)
+        self.assertIn("| burtorch | tiles | gradient | 20 ms | 11 ms | 0.55 | 1.00 | 1.00 |", text)
+        self.assertIn("| pytorch | fused | gradient | 30 ms | wrong gradient |  | 1.50 |  |", text)
+        self.assertIn("| burtorch | builders: 2 | 1,000,000 | 2.4 ms | 2.4 ns | 0.60 | 0.58 |", text)
 
     def test_the_page_fits_desktops_and_phones(self):
         browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
