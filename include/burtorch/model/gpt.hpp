@@ -84,8 +84,11 @@ template <class T, Config C = defaultConfig> class Gpt {
   std::size_t targetAt(std::size_t sample, std::size_t place) const {
     return sample * config_.context + place;
   }
-  /// As many samples as use a weight some 32 times while it is in a register.
-  std::size_t bestTile() const { return std::max<std::size_t>(1, 32 / config_.context); }
+  /// As many samples as pay for reading the weights: some 32 columns where these stay in a near cache, 256 where they do not.
+  std::size_t bestTile() const {
+    const std::size_t columns = config_.width < 64 ? 32 : 256;
+    return std::max<std::size_t>(1, columns / config_.context);
+  }
 
   /// The logits of every position, [rows of the vocabulary][columns], of samples with `positions` tokens each; 0: a whole context. A
   /// shorter text than the context is one sample of its own length.
