@@ -7,8 +7,6 @@
 #include <burtorch/burtorch.hpp>
 #include <burtorch/checkpoint/training_file.hpp>
 #include <burtorch/io/atomic_file.hpp>
-#include <burtorch/io/crc32c.hpp>
-#include <burtorch/io/mapped_file.hpp>
 #include <burtorch/oracle/token_oracle.hpp>
 #include <burtorch/train/training.hpp>
 #include <cstdio>
@@ -23,6 +21,7 @@
 #include "metrics.hpp"
 #include "model_file.hpp"
 #include "progress.hpp"
+#include "run_data.hpp"
 #include "system.hpp"
 #include "train_jobs.hpp"
 #include "train_options.hpp"
@@ -32,29 +31,6 @@ namespace {
 
 using namespace burtorch;
 namespace fs = std::filesystem;
-
-constexpr const char *runPrefix = "run.", *dataKey = "run.data", *checksumKey = "run.data_crc32c";
-
-bool isUtf8(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t bytes = decodeUtf8(text, at).bytes;
-    if (bytes == 0) return false;
-    at += bytes;
-  }
-  return true;
-}
-
-/// The text to learn from: a file, or what comes with burt.
-struct Data {
-  std::optional<MappedFile> file;
-  std::string_view text;
-
-  Data(const std::string& path, std::string_view builtIn) : text(builtIn) {
-    if (path.empty()) return;
-    file.emplace(path);
-    text = file->text();
-  }
-};
 
 /// The folder of a new run, which is made.
 fs::path makeFolder(const Place& place, const std::string& model) {
@@ -121,10 +97,7 @@ template <class Job> class Session {
         metadata_(metadataOf(config_, job_.tokenizer())) {
     describe(options_, runPrefix, metadata_);
     metadata_["burtorch"] = BURTORCH_VERSION;
-    metadata_[checksumKey] = textOf(std::uint64_t{crc32c(data.text)});
-    if (!options.data.empty()) metadata_[dataKey] = fs::absolute(options.data).string();
-    // A header holds UTF-8 only; a path that is not must be given again.
-    if (!isUtf8(metadata_[dataKey])) metadata_.erase(dataKey);
+    describeData(options.data, data, metadata_);
     initialise();
     optimizer_.exemptFromDecay(owned_.model.layout());
     if (saved != nullptr) load(saved->file());
@@ -255,9 +228,7 @@ template <class Job> class Session {
   std::string resumeCommand() const { return self() + " train --resume " + shellWord(folder_.string()); }
   void introduce() const {
     std::printf("%s with %zu parameters on %s of %s, vocabulary %zu\n", Job::name, owned_.parameters.size(),
-                job_.size().c_str(),
-                options_.data.empty() ? "burt's own data" : printable(options_.data).c_str(),
-                job_.tokenizer().size());
+                job_.size().c_str(), nameOfData(options_.data).c_str(), job_.tokenizer().size());
     if (job_.tokenizer().invalidAt())
       std::printf("the data is not UTF-8 (byte %zu), so tokens are bytes\n", *job_.tokenizer().invalidAt());
     if (training_.stepsDone() > 0)
@@ -374,13 +345,7 @@ void readRun(const ModelFile& saved, const Flags& flags, const std::string& fold
   resumeWith(was, flags, folder, options);
   // Another limit: another tile, unless it was given too.
   if (flags.isGiven("--memory") && !flags.isGiven("--tile")) options.tile = 0;
-  const Metadata& metadata = saved.file().metadata();
-  std::error_code ignored;
-  if (metadata.contains(checksumKey) && !metadata.contains(dataKey) && !flags.isGiven("--data"))
-    throw BadInput("the run in " + folder + " does not say where its data is; pass it with --data FILE");
-  if (!options.data.empty() && !flags.isGiven("--data") && !fs::exists(options.data, ignored))
-    throw BadInput("the run in " + folder + " was trained on '" + printable(options.data) +
-                   "', which does not exist any more; pass it with --data FILE");
+  if (!flags.isGiven("--data")) requireData(saved.file().metadata(), folder);
   std::uint64_t done = 0;
   parse(done, "'" + printable(saved.path()) + "' has a wrong 'step'", printable(saved.text("step"), 30), 0,
         UINT64_MAX);
@@ -392,12 +357,7 @@ void checkData(const ModelFile& saved, const Flags& flags, const std::string& fo
                const Tokenizer& tokenizer) {
   if (saved.text("vocabulary") != tokenizer.toString())
     throw BadInput("the run in " + folder + " has another vocabulary than this text; pass the same --data");
-  const auto checksum = saved.file().metadata().find(checksumKey);
-  if (flags.isGiven("--data") || checksum == saved.file().metadata().end()) return;
-  if (checksum->second != textOf(std::uint64_t{crc32c(data.text)}))
-    throw BadInput(
-        "the data of the run in " + folder +
-        " has changed since it began; restore it, or pass it with --data FILE to train on it as it is");
+  if (!flags.isGiven("--data")) requireSameData(saved.file().metadata(), folder, data);
 }
 
 /// The value of --resume, or "".

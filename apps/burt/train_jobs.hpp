@@ -1,4 +1,4 @@
-// The two models that burt trains, in what they differ: defaults, data, and sample texts.
+// The two models that burt trains and evaluates, in what they differ: defaults, data, and sample texts.
 #pragma once
 
 #include <burtorch/data/text.hpp>
@@ -14,6 +14,9 @@
 #include "train_options.hpp"
 
 namespace burt {
+
+/// Which windows of a text are samples: all there are, or those that share no target.
+enum class Overlap { all, none };
 
 struct GptJob {
   using Model = burtorch::Gpt<float>;
@@ -32,14 +35,23 @@ struct GptJob {
   burtorch::TextCorpus corpus;
   GptJob(std::string_view text, const TrainOptions& options)
       : corpus(text, {.validation = options.validation}) {}
+  /// A text in the tokens of a model that exists.
+  GptJob(std::string_view text, const TrainOptions& options, burtorch::Tokenizer tokenizer)
+      : corpus(text, std::move(tokenizer), {.validation = options.validation}) {}
   static std::string_view defaultText() { return defaultData::scenes(); }
   const burtorch::Tokenizer& tokenizer() const { return corpus.tokenizer(); }
   std::string size() const { return std::to_string(corpus.tokens().size()) + " characters"; }
   auto samples(burtorch::Part part, const Config& config) const {
     return corpus.windows(part, {.context = config.context});
   }
+  static auto samplesOf(burtorch::TokenView tokens, const Config& config, Overlap overlap) {
+    return burtorch::TextWindows(
+        tokens, {.context = config.context, .stride = overlap == Overlap::all ? 1 : config.context});
+  }
+  static std::size_t tokensOfFirstSample(const Config& config) { return config.context + 1; }
   std::size_t tokensPerSample(const Config& config) const { return config.context; }
   burtorch::TokenView tokens() const { return corpus.tokens(); }
+  burtorch::TokenView tokens(burtorch::Part part) const { return corpus.tokens(part); }
 
   std::string sampleText(OwnedModel<Model>& owned, const TrainOptions& options, burtorch::Rng rng) const {
     std::vector<burtorch::TokenId> tokens{corpus.tokens()[0]};
@@ -71,14 +83,22 @@ struct MlpJob {
   burtorch::WordList words;
   MlpJob(std::string_view text, const TrainOptions& options)
       : words(text, {.validation = options.validation, .seed = options.seed}) {}
+  MlpJob(std::string_view text, const TrainOptions& options, burtorch::Tokenizer tokenizer)
+      : words(text, {.validation = options.validation, .seed = options.seed, .tokenizer = tokenizer}) {}
   static std::string_view defaultText() { return defaultData::names(); }
   const burtorch::Tokenizer& tokenizer() const { return words.tokenizer(); }
   std::string size() const { return std::to_string(words.wordCount()) + " words"; }
   auto samples(burtorch::Part part, const Config& config) const {
     return words.samples(part, config.context);
   }
+  /// Each token is the target of one sample.
+  static auto samplesOf(burtorch::TokenView tokens, const Config& config, Overlap /*overlap*/) {
+    return burtorch::WordSamples(tokens, config.context);
+  }
+  static std::size_t tokensOfFirstSample(const Config& /*config*/) { return 1; }
   std::size_t tokensPerSample(const Config&) const { return 1; }
   burtorch::TokenView tokens() const { return words.tokens(); }
+  burtorch::TokenView tokens(burtorch::Part part) const { return words.tokens(part); }
 
   std::string sampleText(OwnedModel<Model>& owned, const TrainOptions& options, burtorch::Rng rng) const {
     std::string text;

@@ -5,6 +5,7 @@ usage: burt.py PROGRAM [CASE...]
 """
 import ast
 import json
+import math
 import os
 import pathlib
 import pty
@@ -436,6 +437,103 @@ class Surviving(Burt):
                 done = subprocess.run([BURT, *arguments], cwd=self.path, stdout=full, stderr=subprocess.PIPE, text=True)
             self.assertEqual(done.returncode, 2, arguments)
             self.assertRegex(done.stderr, r"\Aburt: cannot write to stdout: [^\n]+\n\Z")
+
+
+class Evaluating(Burt):
+    def eval(self, model, *more):
+        return json.loads(self.burt("eval", "--model", model, "--json", *more).stdout)
+
+    def validation_loss(self, folder):
+        return json.loads((self.path / folder / "metrics.jsonl").read_text().splitlines()[-1])["validation_loss"]
+
+    def test_the_samples_of_a_validation_have_its_loss(self):
+        self.train("--steps", "20", "--eval-batches", "7", "--val-fraction", "0.2", "--out", "run")
+        found = self.eval("run", "--batches", "7")
+        self.assertEqual((found["samples"], found["tokens"], found["part"]), (28, 7 * 4 * 8, "validation"))
+        self.assertAlmostEqual(found["loss"], self.validation_loss("run"), delta=1e-6)
+        for change in (["--tile", "1"], ["--tile", "3"], ["--threads", "1"]):
+            self.assertAlmostEqual(self.eval("run", "--batches", "7", *change)["loss"], found["loss"], delta=1e-6)
+
+    def test_windows_that_cover_the_same_tokens_have_the_same_loss(self):
+        # With a context of 1 windows cannot overlap, and a word model has one sample for each token.
+        self.train("--context", "1", "--steps", "20", "--eval-batches", "1000000", "--out", "gpt")
+        self.burt("train", "mlp", "--hidden", "8", "--seed", "3", "--steps", "20", "--eval-batches", "1000000", "--out", "mlp")
+        for run in ("gpt", "mlp"):
+            found = self.eval(run)
+            self.assertAlmostEqual(found["loss"], self.validation_loss(run), delta=1e-6)
+            self.assertGreaterEqual(found["tokens"], found["part_tokens"] - 1)
+
+    def test_each_token_of_a_part_is_guessed_once(self):
+        self.write("text", "βήτα to be or not to be\n".encode() * 50)  # 24 characters, 28 bytes
+        self.train("--steps", "5", "--data", "text", "--val-fraction", "0.25", "--out", "run")
+        for part, tokens in (("validation", 300), ("train", 900), ("all", 1200)):
+            found = self.eval("run", "--part", part)
+            windows = (tokens - 1) // 8
+            self.assertEqual((found["part_tokens"], found["samples"], found["tokens"]), (tokens, windows, 8 * windows))
+            self.assertEqual(found["characters"], found["tokens"])
+            self.assertGreater(found["bytes"], found["characters"])
+            bits = found["loss"] / math.log(2)
+            self.assertAlmostEqual(found["perplexity"], math.exp(found["loss"]), delta=1e-9)
+            self.assertAlmostEqual(found["bits_per_token"], bits, delta=1e-9)
+            self.assertAlmostEqual(found["bits_per_character"], bits, delta=1e-9)
+            self.assertAlmostEqual(found["bits_per_byte"] * found["bytes"], bits * found["tokens"], delta=1e-6)
+
+    def test_any_text_with_data(self):
+        self.train("--steps", "200", "--eval-every", "200", "--out", "run")
+        self.burt("export", "run", "--out", "alone")
+        self.write("text", b"HUGO: good day to you, and to the rest of us.\n" * 5)
+        found = self.eval("run", "--data", "text")
+        self.assertEqual((found["part"], found["part_tokens"], found["data"]), ("all", 230, "text"))
+        self.assertEqual(self.eval("alone", "--data", "text"), {**found, "model": "alone"})
+        self.assertEqual(self.eval("run", "--data", "text", "--part", "validation")["part_tokens"], 23)
+        self.write("noise", b"qzjxkvwQZJXKVW" * 20)
+        self.assertGreater(self.eval("run", "--data", "noise")["loss"], found["loss"] + 0.5)
+        self.burt("train", "mlp", "--hidden", "8", "--steps", "20", "--out", "mlp")
+        self.write("words", b"anna\nbo\n")
+        self.assertEqual(self.eval("mlp", "--data", "words")["tokens"], 8)
+
+    def test_what_people_read(self):
+        self.train("--steps", "5", "--out", "run")
+        found, text = self.eval("run"), self.burt("eval", "--model", "run").stdout
+        self.assertIn("run on the validation part of burt's own data\n", text)
+        self.assertIn(f"{found['samples']} samples, {found['tokens']} of {found['part_tokens']} tokens\n", text)
+        self.assertIn(f"\nloss        {found['loss']:.4f} nats per token\nperplexity  {found['perplexity']:.4f}\n", text)
+        self.assertIn(f"{found['bits_per_character']:.4f} per character, {found['bits_per_byte']:.4f} per byte\n", text)
+
+    def test_long_work_shows_how_far_it_is(self):
+        self.train("--width", "64", "--layers", "4", "--steps", "1", "--out", "run")
+        self.write("long", b"To be, or not to be, that is the question.\n" * 20_000)
+        ours, theirs = pty.openpty()
+        run = subprocess.Popen([BURT, "eval", "--model", "run", "--data", "long", "--threads", "1"], cwd=self.path,
+                               stdout=subprocess.PIPE, stderr=theirs)
+        os.close(theirs)
+        shown = os.read(ours, 1000)
+        run.kill()
+        run.communicate()
+        os.close(ours)
+        self.assertRegex(shown.decode(), r"^\r\x1b\[Ksample \d+/107499  loss \d+\.\d+  \d+:\d\d left")
+
+    def test_what_is_refused(self):
+        text = b"to be or not to be, that is the question\n" * 20
+        self.write("text", text)
+        self.train("--steps", "3", "--data", "text", "--out", "run")
+        self.burt("export", "run", "--out", "alone")
+        refused = lambda *arguments: self.refused("eval", *arguments)
+        self.assertIn("needs --model", refused())
+        self.assertIn("--part: expected validation, train or all, got 'test'", refused("--model", "run", "--part", "test"))
+        self.assertIn("there is no such file", refused("--model", "run", "--data", "missing"))
+        self.assertIn("--data FILE", refused("--model", "alone"))
+        self.write("foreign", "né".encode() * 20)
+        self.assertRegex(refused("--model", "run", "--data", "foreign"), r"on foreign: 'é' \(U\+00E9\) at byte 1 .*vocabulary")
+        self.write("short", b"to be or")
+        self.assertIn("has 8 tokens, too few for this model, which needs at least 9", refused("--model", "run", "--data", "short"))
+        self.assertIn("the validation part", refused("--model", "run", "--data", "short", "--part", "validation"))
+        self.write("text", text[1:])
+        self.assertIn("has changed", refused("--model", "run"))
+        (self.path / "text").rename(self.path / "moved")
+        self.assertIn("does not exist any more; pass it with --data", refused("--model", "run"))
+        self.eval("run", "--data", "moved")
+        refused("--model", "missing")
 
 
 class TensorBoard(Burt):
@@ -1041,7 +1139,7 @@ class Graphs(Burt):
 class Looks(Burt):
     def test_help_of_every_command(self):
         for arguments in (["--help"], ["train", "--help"], ["train", "gpt", "--help"], ["train", "mlp", "--help"],
-                          ["sample", "--help"], ["export", "--help"], ["graph", "--help"], ["graph", "gpt", "--help"], ["inspect", "--help"],
+                          ["sample", "--help"], ["eval", "--help"], ["export", "--help"], ["graph", "--help"], ["graph", "gpt", "--help"], ["inspect", "--help"],
                           ["plot", "--help"], ["plot", "attention", "--help"], ["tokenize", "--help"], ["--version"]):
             done = self.burt(*arguments)
             self.assertTrue(done.stdout)
