@@ -216,7 +216,8 @@ template <class Job> class Evaluation {
 int eval(std::span<const std::string> arguments) {
   EvalOptions options;
   Flags flags;
-  flags.add("--model", "PATH", "the model: the folder of a run, or a file", options.model);
+  flags.add("--model", "PATH", "the model: the folder of a run, a file, or the folder of a GPT-2",
+            options.model);
   flags.add("--data", "FILE", "a text to guess; default: the data of the run", options.data);
   flags.add("--part", "NAME",
             "validation, train or all of the data (default validation, with --data all of it)", options.part);

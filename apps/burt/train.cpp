@@ -108,7 +108,7 @@ template <class Job> class Session {
  private:
   using Clock = Progress::Clock;
 
-  static Config resolved(Config config, const Tokenizer& tokenizer) {
+  static Config resolved(Config config, const AnyTokenizer& tokenizer) {
     config.vocabulary = tokenizer.size();
     if constexpr (requires { config.hiddenWidth(); }) config.hidden = config.hiddenWidth();
     return config;
@@ -229,8 +229,8 @@ template <class Job> class Session {
   void introduce() const {
     std::printf("%s with %zu parameters on %s of %s, vocabulary %zu\n", Job::name, owned_.parameters.size(),
                 job_.size().c_str(), nameOfData(options_.data).c_str(), job_.tokenizer().size());
-    if (job_.tokenizer().invalidAt())
-      std::printf("the data is not UTF-8 (byte %zu), so tokens are bytes\n", *job_.tokenizer().invalidAt());
+    if (const Tokenizer* characters = job_.tokenizer().characters(); characters && characters->invalidAt())
+      std::printf("the data is not UTF-8 (byte %zu), so tokens are bytes\n", *characters->invalidAt());
     if (training_.stepsDone() > 0)
       std::printf("resumed after step %llu\n", static_cast<unsigned long long>(training_.stepsDone()));
     std::printf("%llu steps of %llu samples, results in %s\n",
@@ -354,7 +354,7 @@ void readRun(const ModelFile& saved, const Flags& flags, const std::string& fold
                    " steps; continue it with a larger --steps");
 }
 void checkData(const ModelFile& saved, const Flags& flags, const std::string& folder, const Data& data,
-               const Tokenizer& tokenizer) {
+               const AnyTokenizer& tokenizer) {
   if (saved.text("vocabulary") != tokenizer.toString())
     throw BadInput("the run in " + folder + " has another vocabulary than this text; pass the same --data");
   if (!flags.isGiven("--data")) requireSameData(saved.file().metadata(), folder, data);

@@ -32,15 +32,17 @@ struct GptJob {
     options.sampleEvery = 8000;
   }
 
-  burtorch::TextCorpus corpus;
+  burtorch::TextCorpusOf<AnyTokenizer> corpus;
   GptJob(std::string_view text, const TrainOptions& options)
-      : corpus(text, {.validation = options.validation}) {}
-  /// A text in the tokens of a model that exists.
-  GptJob(std::string_view text, const TrainOptions& options, burtorch::Tokenizer tokenizer)
+      : GptJob(text, options, AnyTokenizer(burtorch::Tokenizer(text))) {}
+  /// A text in given tokens.
+  GptJob(std::string_view text, const TrainOptions& options, AnyTokenizer tokenizer)
       : corpus(text, std::move(tokenizer), {.validation = options.validation}) {}
   static std::string_view defaultText() { return defaultData::scenes(); }
-  const burtorch::Tokenizer& tokenizer() const { return corpus.tokenizer(); }
-  std::string size() const { return std::to_string(corpus.tokens().size()) + " characters"; }
+  const AnyTokenizer& tokenizer() const { return corpus.tokenizer(); }
+  std::string size() const {
+    return std::to_string(corpus.tokens().size()) + (tokenizer().characters() ? " characters" : " tokens");
+  }
   auto samples(burtorch::Part part, const Config& config) const {
     return corpus.windows(part, {.context = config.context});
   }
@@ -57,10 +59,10 @@ struct GptJob {
     std::vector<burtorch::TokenId> tokens{corpus.tokens()[0]};
     generate(owned.model, owned.parameters, tokens, options.sampleLength, {options.temperature, options.topK},
              rng, [](burtorch::NodeIndex) { return false; });
+    TokensShown shown(tokenizer());
     std::string text;
-    for (const burtorch::TokenId token : std::span(tokens).subspan(1))
-      text += printableToken(tokenizer(), token);
-    return text;
+    for (const burtorch::TokenId token : std::span(tokens).subspan(1)) text += shown.push(token);
+    return text + shown.finish();
   }
 };
 
@@ -81,12 +83,16 @@ struct MlpJob {
   }
 
   burtorch::WordList words;
+  AnyTokenizer characters;
   MlpJob(std::string_view text, const TrainOptions& options)
-      : words(text, {.validation = options.validation, .seed = options.seed}) {}
-  MlpJob(std::string_view text, const TrainOptions& options, burtorch::Tokenizer tokenizer)
-      : words(text, {.validation = options.validation, .seed = options.seed, .tokenizer = tokenizer}) {}
+      : words(text, {.validation = options.validation, .seed = options.seed}),
+        characters(words.tokenizer()) {}
+  MlpJob(std::string_view text, const TrainOptions& options, const AnyTokenizer& tokenizer)
+      : words(text,
+              {.validation = options.validation, .seed = options.seed, .tokenizer = *tokenizer.characters()}),
+        characters(tokenizer) {}
   static std::string_view defaultText() { return defaultData::names(); }
-  const burtorch::Tokenizer& tokenizer() const { return words.tokenizer(); }
+  const AnyTokenizer& tokenizer() const { return characters; }
   std::string size() const { return std::to_string(words.wordCount()) + " words"; }
   auto samples(burtorch::Part part, const Config& config) const {
     return words.samples(part, config.context);
@@ -107,7 +113,9 @@ struct MlpJob {
       generate(owned.model, owned.parameters, tokens, 40, {options.temperature, options.topK}, rng,
                [](burtorch::TokenId token) { return token == 0; });
       text += text.empty() ? "" : "  ";
-      for (const burtorch::TokenId token : tokens) text += printableToken(tokenizer(), token);
+      TokensShown shown(tokenizer());
+      for (const burtorch::TokenId token : tokens) text += shown.push(token);
+      text += shown.finish();
       length += tokens.size() + 1;
     }
     return text;

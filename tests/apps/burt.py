@@ -842,12 +842,17 @@ def byte_alphabet():
     return [chr(byte if byte in visible else next(others)) for byte in range(256)]
 
 
+def gpt2_words(merges):
+    """The tokens of a small byte-pair tokenizer, in the order of their ids."""
+    return ["<|endoftext|>", *byte_alphabet(), *(merge.replace(" ", "") for merge in merges)]
+
+
 class Tokenizing(Burt):
     MERGES = ["t h", "th e", "\u0120 the", "l l", "\u00e2 \u0124"]
 
     def setUp(self):
         super().setUp()
-        tokens = ["<|endoftext|>", *byte_alphabet(), *(merge.replace(" ", "") for merge in self.MERGES)]
+        tokens = gpt2_words(self.MERGES)
         (self.path / "small").mkdir()
         self.write("small/vocab.json", json.dumps({token: i for i, token in enumerate(tokens)}).encode())
         self.write("small/merges.txt", "\n".join(["#version: 0.2", *self.MERGES, ""]).encode())
@@ -917,6 +922,159 @@ class Tokenizing(Burt):
         self.assertIn("'small/merges.txt': in line 1", self.refused("tokenize", "--bpe", "small", "--text", "a"))
         self.write("small/vocab.json", b'{"a": 0')
         self.assertIn("'small/vocab.json': at byte 7 of the file", self.refused("tokenize", "--bpe", "small", "--text", "a"))
+
+
+class Gpt2(Burt):
+    """For tests with a GPT-2 in Hugging Face's files, which they write themselves."""
+    MERGES = ["t h", "th e", "\u0120 the", "o r", "\u00e2 \u0124"]
+    TEXT = "the other day the weather was there, or not; \u20ac5 of the author's.\n".encode()
+    WIDTH, HEADS, CONTEXT, HIDDEN, LAYERS = 4, 2, 6, 8, 2
+
+    def setUp(self):
+        super().setUp()
+        self.rows = len(gpt2_words(self.MERGES))
+        self.write_gpt2("hf")
+        self.write("text", self.TEXT * 12)
+
+    def write_tokenizer(self, folder):
+        (self.path / folder).mkdir(exist_ok=True)
+        tokens = gpt2_words(self.MERGES)
+        self.write(folder + "/vocab.json", json.dumps({token: i for i, token in enumerate(tokens)}).encode())
+        self.write(folder + "/merges.txt", "\n".join(["#version: 0.2", *self.MERGES, ""]).encode())
+
+    def write_gpt2(self, folder, **changes):
+        self.write_tokenizer(folder)
+        config = {"model_type": "gpt2", "n_layer": self.LAYERS, "n_head": self.HEADS, "n_embd": self.WIDTH,
+                  "n_positions": self.CONTEXT, "n_inner": self.HIDDEN, "vocab_size": self.rows,
+                  "activation_function": "relu", **changes}
+        self.write(folder + "/config.json", json.dumps(config).encode())
+        w, h, chance = self.WIDTH, self.HIDDEN, random.Random(11)
+        shapes = {"wte.weight": [self.rows, w], "wpe.weight": [self.CONTEXT, w], "ln_f.weight": [w], "ln_f.bias": [w]}
+        for layer in range(self.LAYERS):
+            for part, shape in (("ln_1", [w]), ("ln_2", [w]), ("attn.c_attn", [w, 3 * w]), ("attn.c_proj", [w, w]),
+                                ("mlp.c_fc", [w, h]), ("mlp.c_proj", [h, w])):
+                shapes[f"h.{layer}.{part}.weight"], shapes[f"h.{layer}.{part}.bias"] = shape, shape[-1:]
+        self.tensors = {}
+        for name, shape in shapes.items():
+            numbers = [struct.unpack("<f", struct.pack("<f", chance.gauss(0, 0.6)))[0] for _ in range(math.prod(shape))]
+            self.tensors[name] = numbers if len(shape) == 1 else [numbers[i:i + shape[1]] for i in range(0, len(numbers), shape[1])]
+        flat = lambda t: [x for row in t for x in row] if isinstance(t[0], list) else t
+        self.write(folder + "/model.safetensors", safetensors(
+            [("transformer." + name, "F32", shapes[name], struct.pack(f"<{math.prod(shapes[name])}f", *flat(tensor)))
+             for name, tensor in self.tensors.items()], {"format": "pt"}))
+
+    def loss(self, tokens):
+        """The mean loss over windows that do not overlap, as the definition of a GPT-2 has it."""
+        def linear(x, name):
+            weight, bias = self.tensors[name + ".weight"], self.tensors[name + ".bias"]
+            return [sum(x[i] * weight[i][o] for i in range(len(x))) + bias[o] for o in range(len(bias))]
+
+        def norm(x, name):
+            mean = sum(x) / len(x)
+            scale = 1 / math.sqrt(sum((v - mean) ** 2 for v in x) / len(x) + 1e-5)
+            return [(v - mean) * scale * g + b for v, g, b in zip(x, self.tensors[name + ".weight"], self.tensors[name + ".bias"])]
+
+        def attend(query, keys, values):
+            scores = [sum(q * k for q, k in zip(query, key)) / math.sqrt(len(query)) for key in keys]
+            weights = [math.exp(s - max(scores)) for s in scores]
+            return [sum(w * v[i] for w, v in zip(weights, values)) / sum(weights) for i in range(len(query))]
+
+        add = lambda x, y: [a + b for a, b in zip(x, y)]
+        total, count, size = 0, 0, self.WIDTH // self.HEADS
+        for start in range(0, len(tokens) - self.CONTEXT, self.CONTEXT):
+            window = tokens[start:start + self.CONTEXT]
+            xs = [add(self.tensors["wte.weight"][token], self.tensors["wpe.weight"][place]) for place, token in enumerate(window)]
+            for layer in range(self.LAYERS):
+                qkv = [linear(norm(x, f"h.{layer}.ln_1"), f"h.{layer}.attn.c_attn") for x in xs]
+                part = lambda t, which, head: qkv[t][which * self.WIDTH + head * size:][:size]
+                for t, x in enumerate(xs):
+                    heads = [attend(part(t, 0, head), [part(s, 1, head) for s in range(t + 1)],
+                                    [part(s, 2, head) for s in range(t + 1)]) for head in range(self.HEADS)]
+                    xs[t] = add(x, linear(sum(heads, []), f"h.{layer}.attn.c_proj"))
+                xs = [add(x, linear([max(0, v) for v in linear(norm(x, f"h.{layer}.ln_2"), f"h.{layer}.mlp.c_fc")],
+                                    f"h.{layer}.mlp.c_proj")) for x in xs]
+            for t, x in enumerate(xs):
+                x = norm(x, "ln_f")
+                logits = [sum(a * b for a, b in zip(x, row)) for row in self.tensors["wte.weight"]]
+                most = max(logits)
+                total += most + math.log(sum(math.exp(v - most) for v in logits)) - logits[tokens[start + t + 1]]
+                count += 1
+        return total / count
+
+    def tokens(self, text):
+        return list(map(int, self.burt("tokenize", "--bpe", "hf", "--text", text).stdout.split()))
+
+    def eval(self, model, *more):
+        return json.loads(self.burt("eval", "--model", model, "--data", "text", "--json", *more).stdout)
+
+
+class Gpt2Models(Gpt2):
+    """As they are, wherever burt takes a model."""
+
+    def test_eval_agrees_with_the_definition(self):
+        tokens = self.tokens((self.path / "text").read_text())
+        found = self.eval("hf")
+        self.assertEqual((found["part"], found["part_tokens"]), ("all", len(tokens)))
+        self.assertEqual(found["samples"], (len(tokens) - 1) // 6)
+        self.assertAlmostEqual(found["loss"], self.loss(tokens), delta=2e-5)
+        seen = self.burt("tokenize", "--bpe", "hf", "--decode", "--text",
+                         " ".join(map(str, tokens[1:found["tokens"] + 1]))).stdout
+        self.assertEqual((found["bytes"], found["characters"]), (len(seen.encode()), len(seen)))
+        self.assertEqual(self.eval("hf/model.safetensors")["loss"], found["loss"])
+        self.assertIn("--data", self.refused("eval", "--model", "hf"))
+
+    def test_samples_begin_with_the_prompt_and_keep_characters_whole(self):
+        sample = lambda *more: self.burt("sample", "--model", "hf", "--length", "40", *more).stdout
+        text = sample("--prompt", "the \u20ac")
+        self.assertTrue(text.startswith("the \u20ac"), text)
+        self.assertTrue(text.replace("\n", "").replace("\t", "").isprintable())
+        self.assertTrue(sample("--seed", "3"))
+
+    def test_a_sample_ends_with_the_end_of_the_text(self):
+        # Each token is followed by token 0, whose embedding is the only one of its direction.
+        self.LAYERS = 1
+        self.write_gpt2("hf")
+        data = (self.path / "hf/model.safetensors").read_bytes()
+        tensors, _ = self.header("hf/model.safetensors")
+        first = len(data) - max(t["data_offsets"][1] for t in tensors.values())
+        data = bytearray(data)
+        def fill(name, numbers):
+            struct.pack_into(f"<{len(numbers)}f", data, first + tensors["transformer." + name]["data_offsets"][0], *numbers)
+        fill("ln_f.weight", [0] * 4)
+        fill("ln_f.bias", [9, 0, 0, 0])
+        fill("wte.weight", [9, 0, 0, 0] + [0] * (4 * (self.rows - 1)))
+        self.write("hf/model.safetensors", bytes(data))
+        self.assertEqual(self.burt("sample", "--model", "hf", "--prompt", "the").stdout, "the\n")
+
+    def test_inspect_shows_the_tensors_of_the_folder(self):
+        text = self.burt("inspect", "hf").stdout
+        self.assertIn("transformer.h.1.mlp.c_fc.weight", text)
+        self.assertEqual(text, self.burt("inspect", "hf/model.safetensors").stdout)
+
+    def test_plots_and_graphs(self):
+        script = self.burt("plot", "attention", "--model", "hf", "--prompt", "the other").stdout
+        self.assertIn('"rowLabels":["the","\\U00002423","o","the","r"]', script)
+        self.assertIn("wte.weight", self.burt("graph", "gpt", "--model", "hf").stdout)
+        self.burt("plot", "embedding", "--model", "hf", "--out", "embedding.svg")
+
+    def test_more_rows_than_tokens(self):
+        loss = self.eval("hf")["loss"]
+        self.rows += 7
+        self.write_gpt2("hf")
+        self.assertNotEqual(self.eval("hf")["loss"], loss)
+        self.burt("plot", "embedding", "--model", "hf", "--out", "embedding.svg")
+        self.assertTrue(self.burt("sample", "--model", "hf", "--length", "200", "--temperature", "100").stdout)
+        self.rows -= 8
+        self.write_gpt2("hf")
+        self.assertIn("do the files belong together?", self.refused("sample", "--model", "hf"))
+
+    def test_files_that_are_missing(self):
+        (self.path / "hf/merges.txt").unlink()
+        self.assertIn("vocab.json and merges.txt", self.refused("sample", "--model", "hf"))
+        (self.path / "hf/config.json").unlink()
+        self.assertIn("config.json and model.safetensors", self.refused("sample", "--model", "hf"))
+        self.write_gpt2("hf", model_type="llama")
+        self.assertIn("'llama'", self.refused("sample", "--model", "hf"))
 
 
 class BadInput(Burt):
