@@ -71,9 +71,9 @@ template <class Job> class Session {
   using Oracle = TokenOracle<Model, BothParts<Samples>>;
 
  public:
-  /// `saved` is the state to resume, or nullptr.
+  /// `saved` is the state to resume, or nullptr; `model` the one to start from, or nullptr.
   Session(const TrainOptions& options, const Config& config, const Data& data, const Job& job,
-          const ModelFile* saved)
+          const ModelFile* saved, const ModelFile* model = nullptr)
       : options_(options),
         saveInterval_(parseSaveInterval("--save-every", options.saveEvery)),
         job_(job),
@@ -98,7 +98,10 @@ template <class Job> class Session {
     describe(options_, runPrefix, metadata_);
     metadata_["burtorch"] = BURTORCH_VERSION;
     describeData(options.data, data, metadata_);
-    initialise();
+    if (model != nullptr)
+      startFrom(*model);
+    else if (saved == nullptr)
+      initialise();
     optimizer_.exemptFromDecay(owned_.model.layout());
     if (saved != nullptr) load(saved->file());
   }
@@ -144,12 +147,21 @@ template <class Job> class Session {
   }
   void initialise() {
     Rng rng(options_.seed, 1);
-    if (options_.init == "pytorch")
-      owned_.parameters.initialise(rng);
-    else if (options_.init == "gpt2")
+    if (options_.init == "gpt2")
       initialiseLikeGpt2(owned_.parameters, rng);
     else
-      throw BadInput("--init: expected pytorch or gpt2, got '" + options_.init + "'");
+      owned_.parameters.initialise(rng);
+  }
+  /// Takes the parameters of a model; those of its first positions, if the context is shorter here.
+  void startFrom(const ModelFile& model) {
+    const auto config = model.config<Config>();
+    if (parameterCountOf(config) == owned_.parameters.size()) return owned_.load(model);
+    const OwnedModel<Model> whole(model, config);
+    const auto& blocks = owned_.model.layout().blocks();
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      const std::span<const float> from = whole.parameters.values(whole.model.layout().blocks()[i]);
+      std::ranges::copy(from.first(blocks[i].size()), owned_.parameters.values(blocks[i]).begin());
+    }
   }
 
   void load(const SafetensorsFile& file) {
@@ -231,6 +243,8 @@ template <class Job> class Session {
                 job_.size().c_str(), nameOfData(options_.data).c_str(), job_.tokenizer().size());
     if (const Tokenizer* characters = job_.tokenizer().characters(); characters && characters->invalidAt())
       std::printf("the data is not UTF-8 (byte %zu), so tokens are bytes\n", *characters->invalidAt());
+    if (training_.stepsDone() == 0 && startsFromModel(options_))
+      std::printf("starts with the parameters of %s\n", printable(options_.init).c_str());
     if (training_.stepsDone() > 0)
       std::printf("resumed after step %llu\n", static_cast<unsigned long long>(training_.stepsDone()));
     std::printf("%llu steps of %llu samples, results in %s\n",
@@ -332,6 +346,47 @@ template <class Job> int Session<Job>::run(const Place& place) {
   return 128 + StopSignals::received();
 }
 
+/// What a new run begins with that is not its own: the parameters of a model, and tokens.
+struct Beginning {
+  std::optional<ModelFile> model;
+  std::optional<AnyTokenizer> tokenizer;
+};
+/// The beginning that the options ask for. A model decides about its sizes.
+template <class Job>
+Beginning beginningOf(const Flags& flags, TrainOptions& options, typename Job::Config& config) {
+  constexpr bool isGpt = std::is_same_v<Job, GptJob>;
+  Beginning beginning;
+  // A header holds UTF-8 only.
+  for (const auto& [flag, path] : {std::pair{"--init", options.init}, {"--tokenizer", options.tokenizer}})
+    if (!isUtf8(path)) throw BadInput(flag + std::string(": expected a path in UTF-8; rename it"));
+  if (!options.tokenizer.empty()) {
+    if (!isGpt)
+      throw BadInput("--tokenizer is for gpt; a model of kind mlp learns the letters of words: leave it out");
+    if (startsFromModel(options))
+      throw BadInput("--init " + printable(options.init) + " brings its own tokens; leave out --tokenizer");
+    beginning.tokenizer = AnyTokenizer::fromFolder(options.tokenizer);
+  }
+  if (options.init == "gpt2" && !fileInFolder("gpt2").empty())
+    throw BadInput(
+        "--init gpt2 could be random weights or the folder gpt2; write --init ./gpt2 for the folder");
+  if (!startsFromModel(options)) return beginning;
+  std::error_code ignored;
+  if (!fs::exists(options.init, ignored))
+    throw BadInput("--init: expected pytorch, gpt2 or the path of a model, got '" + printable(options.init) +
+                   "'");
+  const ModelFile& model = beginning.model.emplace(options.init);
+  if (model.kind() != Job::name)
+    throw BadInput("--init: '" + printable(options.init) + "' is a model of kind " + model.kind() +
+                   "; start from it with: " + self() + " train " + model.kind());
+  auto has = model.config<typename Job::Config>();
+  if (isGpt && flags.isGiven("--context") && config.context < has.context) has.context = config.context;
+  resumeWith(has, flags, "the model " + printable(options.init), config);
+  if (!flags.isGiven("--lr")) options.learningRate = 1e-4;
+  if (!flags.isGiven("--min-lr")) options.minimumRate = 1e-5;
+  beginning.tokenizer = model.tokenizer();
+  return beginning;
+}
+
 /// Fills in what the run was started with, and checks that the command line and the data agree with it.
 template <class Config>
 void readRun(const ModelFile& saved, const Flags& flags, const std::string& folder, TrainOptions& options,
@@ -339,10 +394,10 @@ void readRun(const ModelFile& saved, const Flags& flags, const std::string& fold
   const Config configWas = saved.config<Config>();
   if constexpr (requires { config.hiddenWidth(); })  // a file has the width itself where --hidden 0 was given
     if (config.hidden == 0 && configWas.hidden == 4 * configWas.width) config.hidden = configWas.hidden;
-  resumeWith(configWas, flags, folder, config);
+  resumeWith(configWas, flags, "the run in " + folder, config);
   TrainOptions was = options;  // what a file of an earlier version does not say is as the command line has it
   readFields(was, runPrefix, saved.file().metadata(), saved.path());
-  resumeWith(was, flags, folder, options);
+  resumeWith(was, flags, "the run in " + folder, options);
   // Another limit: another tile, unless it was given too.
   if (flags.isGiven("--memory") && !flags.isGiven("--tile")) options.tile = 0;
   if (!flags.isGiven("--data")) requireData(saved.file().metadata(), folder);
@@ -391,9 +446,13 @@ template <class Job> int trainModel(std::span<const std::string> arguments) {
   }
   if (place.resume.empty()) {
     checkPlace(place);
+    Beginning beginning = beginningOf<Job>(flags, options, config);
     const Data data(options.data, Job::defaultText());
-    const Job job(data.text, options);
-    return Session<Job>(options, config, data, job, nullptr).run(place);
+    const Job job =
+        beginning.tokenizer ? Job(data.text, options, *beginning.tokenizer) : Job(data.text, options);
+    Session<Job> session(options, config, data, job, nullptr, beginning.model ? &*beginning.model : nullptr);
+    beginning.model.reset();
+    return session.run(place);
   }
   if (!place.out.empty() || place.isOverwriting)
     throw BadInput("--resume continues in the folder of the run; leave out --out and --overwrite");
@@ -404,7 +463,9 @@ template <class Job> int trainModel(std::span<const std::string> arguments) {
                    "; resume it with: " + self() + " train --resume " + shellWord(place.resume));
   readRun(*saved, flags, place.resume, options, config);
   const Data data(options.data, Job::defaultText());
-  const Job job(data.text, options);
+  // Tokens are those of the data, unless the run began with others.
+  const bool hasOtherTokens = startsFromModel(options) || saved->tokenizer().characters() == nullptr;
+  const Job job = hasOtherTokens ? Job(data.text, options, saved->tokenizer()) : Job(data.text, options);
   checkData(*saved, flags, place.resume, data, job.tokenizer());
   Session<Job> session(options, config, data, job, &*saved);
   saved.reset();  // the next save replaces the file; an open one would keep its place on the disk

@@ -13,7 +13,7 @@
 namespace burt {
 
 struct TrainOptions {
-  std::string data;
+  std::string data, tokenizer;
   std::uint64_t steps = 0, batch = 0, tile = 0, seed = 1337, warmup = 100, evaluateEvery = 0,
                 evaluationBatches = 0, accumulate = 1, sampleEvery = 0, sampleLength = 300, topK = 0;
   double learningRate = 0, minimumRate = 0, weightDecay = 0.01, beta2 = 0.99, momentum = 0.9, clip = 1,
@@ -29,6 +29,8 @@ template <> struct Fields<TrainOptions> {
     constexpr std::uint64_t billion = 1'000'000'000;
     return std::tuple(
         text("data", &O::data, "FILE", "text to learn from; default: data that comes with burt"),
+        fixed(text("tokenizer", &O::tokenizer, "DIR",
+                   "gpt: learn byte pairs, with vocab.json and merges.txt in DIR, instead of characters")),
         number("steps", &O::steps, 1, billion, "number of training steps"),
         number("batch", &O::batch, 1, 1'000'000, "samples per step"),
         number("accumulate", &O::accumulate, 1, 1'000'000,
@@ -46,7 +48,10 @@ template <> struct Fields<TrainOptions> {
         number("beta2", &O::beta2, 0, 0.999999, "decay of the squared gradients of adam and adamw"),
         number("momentum", &O::momentum, 0, 0.999999, "momentum of momentum and nesterov"),
         number("clip", &O::clip, 0, 1e9, "clip gradients to this norm; 0: never"),
-        fixed(text("init", &O::init, "NAME", "initial weights: pytorch, gpt2")),
+        fixed(text(
+            "init", &O::init, "NAME|MODEL",
+            "initial weights: pytorch, gpt2, or those of a model: the folder of a run or of a GPT-2, or a "
+            "file; then --lr is 1e-4 and --min-lr 1e-5 unless given")),
         fixed(number("val-fraction", &O::validation, 0.001, 0.9, "fraction of the data used for validation")),
         fixed(number("seed", &O::seed, 0, UINT64_MAX, "random seed of weights, batches and samples")),
         number("eval-every", &O::evaluateEvery, 1, billion, "steps between two validations"),
@@ -80,6 +85,10 @@ struct Place {
   }
 };
 
+/// Whether the weights begin as those of a model, whose path --init is.
+inline bool startsFromModel(const TrainOptions& options) {
+  return options.init != "pytorch" && options.init != "gpt2";
+}
 /// How many samples a step sees.
 inline std::uint64_t samplesPerStep(const TrainOptions& options) {
   return options.batch * options.accumulate;

@@ -1077,6 +1077,97 @@ class Gpt2Models(Gpt2):
         self.assertIn("'llama'", self.refused("sample", "--model", "hf"))
 
 
+class BytePairRuns(Gpt2):
+    def train_pairs(self, *arguments, code=0):
+        return self.train("--data", "text", "--val-fraction", "0.3", "--schedule", "constant", *arguments, code=code)
+
+    def test_a_run_learns_byte_pairs_and_needs_no_other_file(self):
+        (self.path / "hf").rename(self.path / "pairs")
+        done = self.train_pairs("--tokenizer", "pairs", "--steps", "9", "--out", "whole")
+        self.assertIn(f"tokens of text, vocabulary {self.rows}", done.stdout)
+        self.train_pairs("--tokenizer", "pairs", "--steps", "5", "--out", "part")
+        files = {name: (self.path / "pairs" / name).read_bytes().decode() for name in ("vocab.json", "merges.txt")}
+        shutil.rmtree(self.path / "pairs")
+        for file in (self.path / "part").iterdir():
+            if file.name != "state.safetensors":
+                file.unlink()
+        metadata = self.header("part/state.safetensors")[1]
+        self.assertEqual({name: metadata[name] for name in files}, files)
+        self.burt("train", "--resume", "part", "--steps", "9")
+        self.same_state("whole", "part")
+        self.assertTrue(self.burt("sample", "--model", "part", "--prompt", "the").stdout.startswith("the"))
+        found = json.loads(self.burt("eval", "--model", "part", "--json").stdout)
+        self.assertLess(found["tokens"], found["bytes"])
+        self.burt("export", "part", "--out", "alone")
+        self.assertEqual(self.burt("sample", "--model", "alone").stdout, self.burt("sample", "--model", "part").stdout)
+        self.assertIn("--tokenizer other contradicts", self.refused("train", "--resume", "part", "--steps", "11", "--tokenizer", "other"))
+
+    def test_a_damaged_tokenizer_in_a_state_is_noticed(self):
+        self.train_pairs("--tokenizer", "hf", "--steps", "2", "--out", "run")
+        state = self.path / "run/state.safetensors"
+        whole = state.read_bytes()
+        for old, new, said in ((b"o r", b"r o", "merges.txt"), (b"version: 0.2", b"version: 0.3", "damaged")):
+            self.assertEqual(whole.count(old), 1, old)
+            state.write_bytes(whole.replace(old, new))
+            for command in (["sample", "--model", "run"], ["train", "--resume", "run", "--steps", "9"]):
+                self.assertIn(said, self.refused(*command))
+
+    def test_what_a_tokenizer_does_not_go_with(self):
+        self.assertIn("vocab.json", self.refused("train", "gpt", "--tokenizer", "nowhere"))
+        self.assertIn("--tokenizer is for gpt", self.refused("train", "mlp", "--tokenizer", "hf"))
+        self.assertIn("leave out --tokenizer", self.refused("train", "gpt", "--init", "hf", "--tokenizer", "hf"))
+
+
+class FineTuning(Gpt2):
+    """Runs that begin with the parameters of a model."""
+    START = ["train", "gpt", "--init", "hf", "--data", "text", "--val-fraction", "0.3", "--batch", "4", "--sample-length", "9"]
+
+    def test_a_run_begins_with_the_parameters_of_a_gpt2(self):
+        done = self.burt(*self.START, "--steps", "1", "--lr", "0", "--out", "run")
+        self.assertIn("starts with the parameters of hf\n", done.stdout)
+        self.assertEqual(self.eval("run")["loss"], self.eval("hf")["loss"])
+        metadata = self.header("run/state.safetensors")[1]
+        self.assertEqual([metadata[key] for key in ("context", "width", "layers", "heads", "hidden", "activation", "tied")],
+                         ["6", "4", "2", "2", "8", "relu", "1"])
+
+    def test_it_learns_resumes_and_needs_no_other_file(self):
+        self.burt(*self.START, "--steps", "60", "--lr", "0.01", "--schedule", "constant", "--out", "whole")
+        self.assertLess(self.eval("whole")["loss"], 0.8 * self.eval("hf")["loss"])
+        self.burt(*self.START, "--steps", "35", "--lr", "0.01", "--schedule", "constant", "--out", "part")
+        shutil.rmtree(self.path / "hf")
+        self.burt("train", "--resume", "part", "--steps", "60")
+        self.same_state("whole", "part")
+
+    def test_a_shorter_context_takes_the_first_positions(self):
+        self.burt(*self.START, "--context", "3", "--steps", "1", "--lr", "0", "--out", "run")
+        self.CONTEXT = 3
+        self.assertAlmostEqual(self.eval("run")["loss"], self.loss(self.tokens((self.path / "text").read_text())), delta=2e-5)
+
+    def test_a_run_can_begin_with_another_run(self):
+        self.train("--steps", "5", "--out", "first")
+        self.write("letters", b"only some of its letters\n" * 20)
+        again = ["train", "gpt", "--init", "first", "--data", "letters", "--batch", "4", "--out", "second"]
+        self.burt(*again, "--steps", "3")
+        first, second = self.header("first/state.safetensors")[1], self.header("second/state.safetensors")[1]
+        self.assertEqual(first["vocabulary"], second["vocabulary"])
+        self.assertEqual((second["run.lr"], second["run.min_lr"]),
+                         ("0.0001", "1e-05"))
+        self.burt("train", "--resume", "second", "--steps", "6")
+        self.burt("train", "mlp", "--hidden", "8", "--steps", "2", "--out", "words")
+        self.burt("train", "mlp", "--init", "words", "--steps", "2", "--out", "more")
+        self.assertIn("burt train mlp", self.refused("train", "gpt", "--init", "words"))
+        self.write("foreign", "né".encode() * 200)
+        self.assertIn("U+00E9", self.refused("train", "gpt", "--init", "first", "--data", "foreign"))
+
+    def test_sizes_are_those_of_the_model(self):
+        self.assertIn("--layers 3 contradicts the model hf, which has --layers 2", self.refused(*self.START, "--layers", "3"))
+        self.assertIn("--context 9 contradicts", self.refused(*self.START, "--context", "9"))
+        self.assertIn("expected pytorch, gpt2 or the path of a model, got 'nowhere'", self.refused("train", "gpt", "--init", "nowhere"))
+        (self.path / "hf").rename(self.path / "gpt2")
+        self.assertIn("--init ./gpt2", self.refused("train", "gpt", "--init", "gpt2"))
+        self.burt(*[word.replace("hf", "./gpt2") for word in self.START], "--steps", "2", "--out", "run")
+
+
 class BadInput(Burt):
     def test_commands_and_flags(self):
         for arguments in ([], ["fly"], ["train"], ["train", "cnn"], ["train", "gpt", "--colour", "red"],
