@@ -1168,6 +1168,46 @@ class FineTuning(Gpt2):
         self.burt(*[word.replace("hf", "./gpt2") for word in self.START], "--steps", "2", "--out", "run")
 
 
+class ExportingGpt2(Gpt2):
+    def numbers(self, file):
+        """The bytes of each tensor, by its name."""
+        data = (self.path / file).read_bytes()
+        tensors, _ = self.header(file)
+        first = len(data) - max(tensor["data_offsets"][1] for tensor in tensors.values())
+        return {name: (tensor["shape"], data[first:][slice(*tensor["data_offsets"])]) for name, tensor in tensors.items()}
+
+    def test_what_was_read_is_written_again(self):
+        self.burt("train", "gpt", "--init", "hf", "--data", "text", "--val-fraction", "0.3", "--steps", "1", "--batch", "4",
+                  "--lr", "0", "--out", "run")
+        done = self.burt("export", "run", "--format", "gpt2", "--out", "deep/copy")
+        self.assertEqual(done.stdout, "")
+        for name in ("vocab.json", "merges.txt"):
+            ours, theirs = ((self.path / folder / name).read_bytes() for folder in ("deep/copy", "hf"))
+            self.assertEqual(ours, theirs)
+        ours, theirs = (self.numbers(folder + "/model.safetensors") for folder in ("deep/copy", "hf"))
+        self.assertEqual(ours, theirs)
+        config = json.loads((self.path / "deep/copy/config.json").read_text())
+        self.assertEqual((config["n_layer"], config["n_inner"], config["vocab_size"]), (2, 8, self.rows))
+        self.assertEqual(self.eval("deep/copy")["loss"], self.eval("hf")["loss"])
+        self.burt("export", "hf", "--out", "one")
+        self.assertEqual(self.eval("one")["loss"], self.eval("hf")["loss"])
+
+    def test_a_run_of_characters_has_no_vocabulary_to_write(self):
+        self.train("--steps", "2", "--final-norm", "--tied", "--out", "run")
+        self.assertIn("no vocab.json", self.burt("export", "run", "--format", "gpt2", "--out", "copy").stdout)
+        self.assertEqual(sorted(file.name for file in (self.path / "copy").iterdir()), ["config.json", "model.safetensors"])
+
+    def test_what_is_no_gpt2_is_refused(self):
+        self.train("--steps", "2", "--out", "run")
+        self.burt("train", "mlp", "--hidden", "8", "--steps", "2", "--out", "mlp")
+        export = lambda run, *more: self.refused("export", run, "--format", "gpt2", "--out", *more)
+        self.assertRegex(export("run", "copy"), "as a GPT-2: .*--final-norm --tied")
+        self.assertIn("kind mlp", export("mlp", "copy"))
+        self.assertIn("holds a run", export("hf", "run"))
+        self.assertIn("cannot make the folder 'text'", export("hf", "text"))
+        self.assertIn("safetensors or gpt2", self.refused("export", "run", "--format", "onnx", "--out", "copy"))
+
+
 class BadInput(Burt):
     def test_commands_and_flags(self):
         for arguments in ([], ["fly"], ["train"], ["train", "cnn"], ["train", "gpt", "--colour", "red"],
