@@ -265,10 +265,11 @@ template <class Job> class Session {
     std::printf(
         "what to try next:\n"
         "  %s sample --model %s --temperature 0.5\n"
-        "  %s export %s --out model.safetensors      (for PyTorch)\n"
-        "  %s train %s --help%s\n",
-        self().c_str(), folder.c_str(), self().c_str(), folder.c_str(), self().c_str(), Job::name,
-        options_.data.empty() ? "      (--data FILE learns from your own text)" : "");
+        "  %s eval --model %s\n"
+        "  %s export %s --out model.safetensors\n"
+        "  %s train %s --help\n",
+        self().c_str(), folder.c_str(), self().c_str(), folder.c_str(), self().c_str(), folder.c_str(),
+        self().c_str(), Job::name);
     if (options_.isForTensorBoard) std::printf("  tensorboard --logdir %s\n", folder.c_str());
   }
   void writePicture(const Metrics& metrics) const {
@@ -405,7 +406,7 @@ void readRun(const ModelFile& saved, const Flags& flags, const std::string& fold
   parse(done, "'" + printable(saved.path()) + "' has a wrong 'step'", printable(saved.text("step"), 30), 0,
         UINT64_MAX);
   if (done >= options.steps)
-    throw BadInput("the run in " + folder + " has finished its " + textOf(done) +
+    throw BadInput("the run in " + folder + " has taken its " + textOf(done) +
                    " steps; continue it with a larger --steps");
 }
 void checkData(const ModelFile& saved, const Flags& flags, const std::string& folder, const Data& data,

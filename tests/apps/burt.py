@@ -536,6 +536,111 @@ class Evaluating(Burt):
         refused("--model", "missing")
 
 
+class Promises(Burt):
+    """What the help of `burt train` says of single options, and what a run leaves on the screen."""
+
+    def on_a_terminal(self, *arguments, until=None, code=0):
+        """The lines that remain on a terminal; with `until` a Ctrl-C follows what was waited for."""
+        ours, theirs = pty.openpty()
+        run = subprocess.Popen([BURT, *arguments], cwd=self.path, stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:
+                break
+            if not part:
+                break
+            shown += part
+            if until is not None and until in shown:
+                run.send_signal(signal.SIGINT)
+                until = None
+        os.close(ours)
+        self.assertEqual(run.wait(60), code, shown)
+        # A carriage return and what clears the line begin it again.
+        return [line.split("\r\x1b[K")[-1] for line in shown.decode().split("\r\n")]
+
+    def test_accumulated_batches_are_one_batch(self):
+        self.train("--steps", "20", "--batch", "32", "--out", "whole")
+        self.train("--steps", "20", "--batch", "8", "--accumulate", "4", "--out", "parts")
+        self.same_state("whole", "parts")
+        self.assertEqual(self.steps_in("parts"), list(range(1, 21)))
+
+    def test_memory_chooses_the_tile(self):
+        size = lambda text: float(text.split()[0]) * {"KB": 2**10, "MB": 2**20}[text.split()[1]]
+        tiles = []
+        for limit in ("1M", "220K", "190K", "170K"):
+            said = self.train("--steps", "2", "--batch", "32", "--memory", limit, "--out", limit).stdout
+            needed, samples = re.search(r"memory: ([\d.]+ .B) .* for (\d+) samples? at a time", said).groups()
+            self.assertLessEqual(size(needed), int(limit[:-1]) * 2**(20 if limit.endswith("M") else 10))
+            tiles.append(int(samples))
+            self.assertEqual(self.header(limit + "/state.safetensors")[1]["run.tile"], samples)
+        self.assertEqual(tiles, sorted(tiles, reverse=True))
+        self.assertGreater(tiles[0], tiles[-1])
+        self.assertIn("--memory 100 KB is too little", self.refused("train", "gpt", *SMALL, "--memory", "100K"))
+        self.assertIn("--tile 64 does not fit", self.refused("train", "gpt", *SMALL, "--memory", "190K", "--tile", "64"))
+
+    def test_a_validation_is_bounded(self):
+        # A quarter of the batches between two of them, unless told.
+        self.train("--steps", "20", "--eval-every", "20", "--out", "run")
+        line = json.loads((self.path / "run/metrics.jsonl").read_text().splitlines()[-1])
+        found = json.loads(self.burt("eval", "--model", "run", "--batches", "5", "--json").stdout)
+        self.assertAlmostEqual(found["loss"], line["validation_loss"], delta=1e-6)
+
+    def test_the_time_of_a_step_is_without_validation(self):
+        start = time.time()
+        done = self.train("--steps", "5", "--eval-every", "1", "--eval-batches", "1000000", "--out", "run")
+        whole = time.time() - start
+        self.assertLess(5 * float(re.findall(r"([\d.]+) ms/step", done.stdout)[-1]) / 1000, whole / 3)
+
+    def test_a_run_is_saved_by_the_clock(self):
+        self.assertRegex(self.burt("train", "gpt", "--help").stdout, r"--save-every N\|TIME\s[^-]*\(default 10m\)")
+        long = ["train", "gpt", *SMALL, "--steps", "1000000000", "--eval-every", "1000", "--sample-every", "0"]
+        state = lambda folder: int(self.header(folder + "/state.safetensors")[1]["step"])
+        run = subprocess.Popen([BURT, *long, "--save-every", "1s", "--out", "often"], cwd=self.path, stdout=subprocess.DEVNULL)
+        end = time.time() + 60
+        while time.time() < end and not ((self.path / "often/state.safetensors").exists() and state("often") > 0):
+            time.sleep(0.05)
+        run.kill()
+        run.wait()
+        self.assertGreater(state("often"), 0)
+        # By default not at validations, only every ten minutes.
+        run = subprocess.Popen([BURT, *long, "--out", "rarely"], cwd=self.path, stdout=subprocess.PIPE)
+        for line in run.stdout:
+            if line.startswith(b"step 3000/"):
+                break
+        run.kill()
+        run.communicate()
+        self.assertEqual(state("rarely"), 0)
+
+    def test_the_last_losses_stay_on_the_screen(self):
+        losses = r"training loss \d+\.\d{4} \(mean of the last \d+ steps\), validation loss \d+\.\d{4} \(step \d+\)"
+        lines = self.on_a_terminal("train", "gpt", *SMALL, "--steps", "40", "--out", "run")
+        self.assertEqual(len([line for line in lines if re.fullmatch(losses, line)]), 1, lines)
+        lines = self.on_a_terminal("train", "gpt", *SMALL, "--steps", "1000000000", "--eval-every", "20", "--out", "stopped",
+                                   until=b"  val ", code=130)
+        self.assertRegex(lines[-3], losses)
+        self.assertEqual(lines[-2:], [lines[-2], ""])
+        self.assertRegex(lines[-2], r"stopped after step \d+; resume with: burt train --resume stopped$")
+        lines = self.on_a_terminal("train", "gpt", *SMALL, "--optimizer", "sgd", "--lr", "1000", "--clip", "0", "--warmup",
+                                   "0", "--steps", "200", "--out", "wild", code=1)
+        self.assertTrue(any(line.startswith("training loss ") for line in lines), lines)
+
+    def test_every_printed_command_works_as_printed(self):
+        folder = "it's a $(run); 2"
+        for model in ("gpt", "mlp"):
+            more = SMALL if model == "gpt" else ["--hidden", "8"]
+            done = subprocess.run([BURT, "train", model, *more, "--steps", "3", "--out", folder + model], cwd=self.path,
+                                  capture_output=True, text=True, env={**os.environ, "BURT_COMMAND": BURT})
+            commands = done.stdout.split("what to try next:\n")[1].splitlines()
+            self.assertEqual(len(commands), 4)
+            for command in commands:
+                ran = subprocess.run(shlex.split(command), cwd=self.path, capture_output=True, text=True)
+                self.assertEqual((ran.returncode, ran.stderr), (0, ""), command)
+        self.assertTrue((self.path / "model.safetensors").exists())
+
+
 class TensorBoard(Burt):
     def events(self, folder):
         """[(values, first step)] of each event file, in the order in which TensorBoard reads them."""
