@@ -131,6 +131,11 @@ template <class Job> class Session {
   std::uint64_t chosenTile() {
     plan_.firstSample = tapeBytes(owned_.model, owned_.parameters, 1);
     plan_.everyFurther = tapeBytes(owned_.model, owned_.parameters, 2) - plan_.firstSample;
+    plan_.step = samplesPerStep(options_);
+    plan_.validation = validationSamples(options_);
+    plan_.shards = [this](std::uint64_t tile, std::uint64_t batch) {
+      return Oracle::shardCount(owned_.model, tile, batch);
+    };
     if (options_.memory.empty()) return options_.tile;
     const std::uint64_t limit = parseBytes("--memory", options_.memory), wanted = options_.tile,
                         most = wanted > 0 ? wanted : owned_.model.bestTile();
@@ -144,6 +149,12 @@ template <class Job> class Session {
   std::uint64_t samplesOnTape() const {
     return std::min<std::uint64_t>(oracle_.tile(),
                                    std::max(samplesPerStep(options_), validationSamples(options_)));
+  }
+  /// As many threads as are wanted, or as have room.
+  std::size_t chosenThreads(std::uint64_t wanted) const {
+    const std::uint64_t most = wanted > 0 ? wanted : ThreadPool::coreCount();
+    if (options_.memory.empty()) return most;
+    return plan_.threadsFor(parseBytes("--memory", options_.memory), samplesOnTape(), most);
   }
   void initialise() {
     Rng rng(options_.seed, 1);
@@ -238,7 +249,7 @@ template <class Job> class Session {
   }
 
   std::string resumeCommand() const { return self() + " train --resume " + shellWord(folder_.string()); }
-  void introduce() const {
+  void introduce(std::size_t threads) const {
     std::printf("%s with %zu parameters on %s of %s, vocabulary %zu\n", Job::name, owned_.parameters.size(),
                 job_.size().c_str(), nameOfData(options_.data).c_str(), job_.tokenizer().size());
     if (const Tokenizer* characters = job_.tokenizer().characters(); characters && characters->invalidAt())
@@ -250,7 +261,7 @@ template <class Job> class Session {
     std::printf("%llu steps of %llu samples, results in %s\n",
                 static_cast<unsigned long long>(options_.steps),
                 static_cast<unsigned long long>(samplesPerStep(options_)), folder_.c_str());
-    std::printf("memory: %s\n", plan_.text(samplesOnTape()).c_str());
+    std::printf("memory: %s\n", plan_.text(samplesOnTape(), threads).c_str());
     std::fflush(stdout);
   }
   std::string sampleText(std::uint64_t step) {
@@ -297,7 +308,7 @@ template <class Job> class Session {
 };
 
 template <class Job> int Session<Job>::run(const Place& place) {
-  burtorch::ThreadPool threads(place.threads);
+  burtorch::ThreadPool threads(chosenThreads(place.threads));
   const burtorch::CurrentWorkers help(threads);
   const StopSignals signals;
   const auto start = Clock::now();
@@ -308,7 +319,7 @@ template <class Job> int Session<Job>::run(const Place& place) {
   } else {
     folder_ = place.resume;
   }
-  introduce();
+  introduce(threads.size());
   Metrics metrics(folder_, training_.stepsDone(), options_.steps);
   if (options_.isForTensorBoard) metrics.showInTensorBoard(folder_, training_.stepsDone() + 1);
   Progress progress(training_.stepsDone(), options_.steps,

@@ -581,6 +581,20 @@ class Promises(Burt):
         self.assertIn("--memory 100 KB is too little", self.refused("train", "gpt", *SMALL, "--memory", "100K"))
         self.assertIn("--tile 64 does not fit", self.refused("train", "gpt", *SMALL, "--memory", "190K", "--tile", "64"))
 
+    def test_memory_also_holds_for_several_threads(self):
+        size = lambda text: float(text.split()[0]) * {"KB": 2**10, "MB": 2**20}[text.split()[1]]
+        needed, lanes = {}, {}
+        for threads, limit in (("1", "450K"), ("6", "450K"), ("6", "1M")):
+            out = threads + limit
+            said = self.train("--steps", "3", "--batch", "512", "--threads", threads, "--memory", limit, "--out", out).stdout
+            found = re.search(r"memory: ([\d.]+ .B) .* for 4 samples at a time(?: in each of (\d) threads)?", said)
+            needed[out], lanes[out] = size(found[1]), int(found[2] or 1)
+        self.assertLessEqual(needed["6450K"], 450 * 2**10)
+        self.assertLess(lanes["1450K"], lanes["6450K"])
+        self.assertLess(lanes["6450K"], lanes["61M"])
+        self.assertLess(needed["6450K"], needed["61M"])
+        self.same_state("1450K", "6450K", "61M")
+
     def test_a_validation_is_bounded(self):
         # A quarter of the batches between two of them, unless told.
         self.train("--steps", "20", "--eval-every", "20", "--out", "run")
