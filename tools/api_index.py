@@ -77,7 +77,6 @@ LINES = {
     "SweepResult": "Whether a sweep finished, and how many instructions it visited",
     "SweepStatus": "Whether a sweep finished or was stopped",
     "TernaryOp": "What an operator of three numbers derives from",
-    "TextCorpus": "A text as tokens, with its vocabulary and its parts",
     "TextOptions": "Options of a TextCorpus",
     "TokenizerOptions": "Options of a Tokenizer",
     "StopReason": "Why a training ended",

@@ -32,6 +32,7 @@ inline constexpr const char* exitCodes =
 /// Each returns the exit code and leaves BadInput and burtorch::Error for main to report.
 int train(std::span<const std::string> arguments);
 int sample(std::span<const std::string> arguments);
+int eval(std::span<const std::string> arguments);
 int exportModel(std::span<const std::string> arguments);
 int graph(std::span<const std::string> arguments);
 int inspect(std::span<const std::string> arguments);

@@ -157,9 +157,9 @@ std::string readFields(Options& options, const std::string& prefix, const burtor
 }
 
 /// Gives `options` what a run was started with wherever the command line says nothing else. A flag that contradicts
-/// something that a run cannot change is an error.
+/// something that cannot change is an error, which calls what was saved `owner`: "the run in runs/gpt-1".
 template <class Options>
-void resumeWith(const Options& saved, const Flags& flags, const std::string& folder, Options& options) {
+void resumeWith(const Options& saved, const Flags& flags, const std::string& owner, Options& options) {
   forEachField<Options>([&]<class Type>(const Field<Options, Type>& field) {
     if (!flags.isGiven(field.flag()) || !field.isFixed || options.*field.member == saved.*field.member)
       return;
@@ -168,8 +168,7 @@ void resumeWith(const Options& saved, const Flags& flags, const std::string& fol
       has = ", which has " + field.flag() + " " + textOf(field, saved);
       said += " " + textOf(field, options);
     }
-    throw BadInput(said + " contradicts the run in " + folder + has +
-                   "; leave the flag out, or start a new run");
+    throw BadInput(said + " contradicts " + owner + has + "; leave the flag out, or start a new run");
   });
   // Only now: two flags may set one member, as --gelu and --activation do.
   forEachField<Options>([&]<class Type>(const Field<Options, Type>& field) {

@@ -68,11 +68,15 @@ std::string small(const GraphOptions& options) {
 }
 
 /// The first tokens of a text, of the characters that the vocabulary has; if they are too few, the vocabulary in turn.
-std::vector<TokenId> tokensOf(const Tokenizer& tokenizer, std::string_view text, std::size_t count) {
+std::vector<TokenId> tokensOf(const AnyTokenizer& tokenizer, std::string_view text, std::size_t count) {
   std::vector<TokenId> tokens;
+  const Tokenizer* const characters = tokenizer.characters();
+  const Tokens pairs = characters == nullptr ? tokenizer.encode(text) : Tokens(0);
+  for (const TokenId token : pairs.view())
+    if (tokens.size() < count) tokens.push_back(token);
   for (const char c : text) {
-    if (tokens.size() == count) break;
-    if (const auto token = tokenizer.find(static_cast<unsigned char>(c))) tokens.push_back(*token);
+    if (tokens.size() == count || characters == nullptr) break;
+    if (const auto token = characters->find(static_cast<unsigned char>(c))) tokens.push_back(*token);
   }
   while (tokens.size() < count) tokens.push_back(static_cast<TokenId>(tokens.size() % tokenizer.size()));
   return tokens;
@@ -84,8 +88,8 @@ struct GptPicture {
   using Config = GptConfig;
   static constexpr const char* name = "gpt";
   static GptConfig smallConfig() { return {.context = 8, .width = 16, .layers = 1, .heads = 2}; }
-  static Tokenizer tokenizer() { return Tokenizer(defaultData::scenes()); }
-  static void fill(const Tokenizer& tokenizer, std::span<TokenId> tokens, std::span<TokenId> targets) {
+  static AnyTokenizer tokenizer() { return AnyTokenizer(Tokenizer(defaultData::scenes())); }
+  static void fill(const AnyTokenizer& tokenizer, std::span<TokenId> tokens, std::span<TokenId> targets) {
     const std::vector<TokenId> text = tokensOf(tokenizer, defaultData::scenes(), tokens.size() + 1);
     std::copy(text.begin(), text.end() - 1, tokens.begin());
     std::copy(text.begin() + 1, text.end(), targets.begin());
@@ -96,9 +100,9 @@ struct MlpPicture {
   using Config = CharMlpConfig;
   static constexpr const char* name = "mlp";
   static CharMlpConfig smallConfig() { return {.context = 8, .embedding = 8, .hidden = 16}; }
-  static Tokenizer tokenizer() { return Tokenizer(defaultData::names(), {.endMark = '\n'}); }
+  static AnyTokenizer tokenizer() { return AnyTokenizer(Tokenizer(defaultData::names(), {.endMark = '\n'})); }
   /// The first name, and that it ends there.
-  static void fill(const Tokenizer& tokenizer, std::span<TokenId> tokens, std::span<TokenId> targets) {
+  static void fill(const AnyTokenizer& tokenizer, std::span<TokenId> tokens, std::span<TokenId> targets) {
     const std::string_view names = defaultData::names(), word = names.substr(0, names.find('\n'));
     const std::size_t length = std::min(word.size(), tokens.size());
     std::ranges::fill(tokens, 0);
@@ -108,7 +112,8 @@ struct MlpPicture {
 };
 
 /// On the current tape, which is bound to the model's parameters.
-template <class Picture, class Model> auto lossOfOneSample(const Model& model, const Tokenizer& tokenizer) {
+template <class Picture, class Model>
+auto lossOfOneSample(const Model& model, const AnyTokenizer& tokenizer) {
   const std::size_t columns = model.columnsFor(1);
   std::vector<TokenId> tokens(model.tokenCount(columns), noToken), targets(columns, noToken);
   std::vector<TokenId> sampleTokens(model.tokensPerSample()), sampleTargets(model.targetsPerSample());
@@ -129,7 +134,7 @@ void nameBlocks(Tape<float>& tape, const ParameterLayout& layout) {
 }
 
 template <class Picture, class Owned>
-std::string drawing(const GraphOptions& options, const Owned& owned, const Tokenizer& tokenizer) {
+std::string drawing(const GraphOptions& options, const Owned& owned, const AnyTokenizer& tokenizer) {
   Tape<float> tape;
   const CurrentTape here(tape);
   bindToLeaves(tape, owned.model.layout(), std::span<const float>(owned.parameters.values()));
@@ -147,7 +152,7 @@ template <class Picture> std::string drawModel(const GraphOptions& options) {
     return drawing<Picture>(options, owned, file.tokenizer());
   }
   auto config = Picture::smallConfig();
-  const Tokenizer tokenizer = Picture::tokenizer();
+  const AnyTokenizer tokenizer = Picture::tokenizer();
   config.vocabulary = tokenizer.size();
   OwnedModel<typename Picture::Model> owned(config);
   Rng rng(1337);

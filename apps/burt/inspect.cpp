@@ -195,7 +195,7 @@ int inspect(std::span<const std::string> arguments) {
   if (!flags.parseAll(options)) {
     std::printf(
         "usage: %s inspect FILE [options]\n\nFILE is a safetensors or .npy file, or the folder of a "
-        "run.\n\n%s",
+        "run or of a GPT-2.\n\n%s",
         self().c_str(), flags.help().c_str());
     return 0;
   }
@@ -203,9 +203,7 @@ int inspect(std::span<const std::string> arguments) {
     throw BadInput(self() + " inspect: expected one FILE, got " + std::to_string(paths.size()) + "; see " +
                    self() + " inspect --help");
   std::string path = paths[0];
-  std::error_code ignored;
-  if (const auto state = std::filesystem::path(path) / stateName; std::filesystem::exists(state, ignored))
-    path = state.string();
+  if (const std::string file = fileInFolder(path); !file.empty()) path = file;
   switch (kindOf(path)) {
     case Kind::npy: {
       const NpyFile file(path);

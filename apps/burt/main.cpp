@@ -1,4 +1,4 @@
-// burt: trains small language models, writes text with them, draws them and shows what is in their files.
+// burt: trains small language models, evaluates them, writes text with them, draws them and shows what is in their files.
 #include <burtorch/base/check.hpp>
 #include <burtorch/burtorch.hpp>
 #include <csignal>
@@ -24,6 +24,7 @@ constexpr Command commands[] = {
      "  train mlp    train a character MLP on a list of words\n",
      burt::train},
     {"sample", "  sample       generate text with a trained model\n", burt::sample},
+    {"eval", "  eval         print the loss of a trained model over a text\n", burt::eval},
     {"export", "  export       write the parameters of a run to a file for PyTorch and others\n",
      burt::exportModel},
     {"inspect", "  inspect      show the contents of a safetensors or .npy file, or of a run\n",

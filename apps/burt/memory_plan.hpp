@@ -1,11 +1,17 @@
-// How much memory a training takes, as one would compute it on paper: parameters, gradients and the optimiser's state, the
-// tape of one tile, the data. What a tile takes is measured: the tape of two short ones says what each sample adds.
+// How much memory a training takes, as one would compute it on paper: parameters, gradients and the optimiser's state, for
+// each thread a tape of one tile, gradients of the shards of a batch, the data. What a tile takes is measured: the tape of two
+// short ones says what each sample adds.
+//
+// A limit decides the tile as if there were one thread, since the bits of a run depend on the tile; then it decides how many
+// threads have room beside each other.
 #pragma once
 
 #include <algorithm>
 #include <burtorch/core/current_tape.hpp>
 #include <burtorch/nn/parameter_store.hpp>
+#include <burtorch/oracle/shard_sum.hpp>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,13 +24,33 @@ struct MemoryPlan {
   std::uint64_t state = 0;       // bytes of parameters, gradients and what the optimiser keeps
   std::uint64_t data = 0;        // bytes of the text and its tokens
   std::uint64_t firstSample = 0, everyFurther = 0;  // bytes on the tape
+  std::uint64_t step = 1, validation = 1;  // samples of a batch to train with, and of one to validate with
+  // Into how many shards a batch is divided; several threads take one each.
+  std::function<std::uint64_t(std::uint64_t tile, std::uint64_t batch)> shards = [](auto, auto) { return 1; };
 
-  std::uint64_t tapeOf(std::uint64_t tile) const { return firstSample + (tile - 1) * everyFurther; }
-  std::uint64_t totalWith(std::uint64_t tile) const { return state + data + tapeOf(tile); }
-  std::string text(std::uint64_t tile) const {
-    return bytesText(totalWith(tile)) + " (" + bytesText(state) +
-           " for parameters, gradients and optimizer, " + bytesText(tapeOf(tile)) + " for " +
-           (tile == 1 ? "1 sample" : textOf(tile) + " samples") + " at a time, " + bytesText(data) +
+  std::uint64_t lanesOf(std::uint64_t tile, std::uint64_t threads) const {
+    return std::min(threads, std::max(shards(tile, step), shards(tile, validation)));
+  }
+  std::uint64_t tapesOf(std::uint64_t tile, std::uint64_t threads) const {
+    return lanesOf(tile, threads) * (firstSample + (tile - 1) * everyFurther);
+  }
+  /// Gradients of shards beside those of the whole batch.
+  std::uint64_t sumsOf(std::uint64_t tile, std::uint64_t threads) const {
+    const std::uint64_t count = shards(tile, step);
+    return count == 1
+               ? 0
+               : (burtorch::ShardSum<float>::bufferCount(count, threads) - 1) * parameters * sizeof(float);
+  }
+  std::uint64_t totalWith(std::uint64_t tile, std::uint64_t threads = 1) const {
+    return state + data + tapesOf(tile, threads) + sumsOf(tile, threads);
+  }
+  std::string text(std::uint64_t tile, std::uint64_t threads = 1) const {
+    const std::uint64_t lanes = lanesOf(tile, threads), sums = sumsOf(tile, threads);
+    return bytesText(totalWith(tile, threads)) + " (" + bytesText(state) +
+           " for parameters, gradients and optimizer, " + bytesText(tapesOf(tile, threads)) + " for " +
+           (tile == 1 ? "1 sample" : textOf(tile) + " samples") + " at a time" +
+           (lanes == 1 ? "" : " in each of " + textOf(lanes) + " threads") + ", " +
+           (sums == 0 ? "" : bytesText(sums) + " for gradients of parts of a batch, ") + bytesText(data) +
            " for the data)";
   }
   /// The largest tile up to `most` with which all fits into `limit` bytes; an error if none does.
@@ -32,8 +58,13 @@ struct MemoryPlan {
     if (totalWith(1) > limit)
       throw BadInput("--memory " + bytesText(limit) + " is too little: " + textOf(parameters) +
                      " parameters need at least " + text(1) + "; allow more, or choose a smaller " + sizes);
-    const std::uint64_t further = (limit - totalWith(1)) / std::max<std::uint64_t>(1, everyFurther);
-    return std::min(most, further + 1);
+    while (most > 1 && totalWith(most) > limit) --most;
+    return most;
+  }
+  /// The largest number of threads up to `most` with which all fits, or 1.
+  std::uint64_t threadsFor(std::uint64_t limit, std::uint64_t tile, std::uint64_t most) const {
+    while (most > 1 && totalWith(tile, most) > limit) --most;
+    return most;
   }
 };
 

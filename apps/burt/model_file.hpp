@@ -1,17 +1,21 @@
 // A trained model in a file: parameters under their names, and all that is needed to use them in the file's metadata. The
 // metadata is checked against the tensors before anything is built, so a small file cannot ask for a large model.
+//
+// A GPT-2 as Hugging Face keeps it, a folder with config.json, model.safetensors, vocab.json and merges.txt, is such a model too.
 #pragma once
 
+#include <burtorch/checkpoint/gpt2_file.hpp>
 #include <burtorch/checkpoint/parameters_file.hpp>
 #include <burtorch/core/storage.hpp>
-#include <burtorch/data/tokenizer.hpp>
 #include <burtorch/io/summary.hpp>
 #include <burtorch/model/char_mlp.hpp>
 #include <burtorch/model/gpt.hpp>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
+#include "any_tokenizer.hpp"
 #include "fields.hpp"
 
 namespace burt {
@@ -63,6 +67,17 @@ inline const char* kindOf(const burtorch::CharMlpConfig&) { return "mlp"; }
 inline const char* sizesOf(const burtorch::GptConfig&) { return "--width, --hidden or --layers"; }
 inline const char* sizesOf(const burtorch::CharMlpConfig&) { return "--hidden, --embedding or --context"; }
 
+/// The file of a folder that holds a model: the state of a run, or the tensors of a GPT-2; "" if there is none.
+inline std::string fileInFolder(const std::string& folder) {
+  std::error_code ignored;
+  const std::filesystem::path path(folder);
+  if (std::filesystem::exists(path / stateName, ignored)) return (path / stateName).string();
+  if (std::filesystem::exists(path / "config.json", ignored) &&
+      std::filesystem::exists(path / "model.safetensors", ignored))
+    return (path / "model.safetensors").string();
+  return {};
+}
+
 /// A whole number that stays at the largest one instead of wrapping around.
 struct Count {
   std::uint64_t number;
@@ -93,41 +108,64 @@ inline std::uint64_t parameterCountOf(const burtorch::CharMlpConfig& c) {
   return (v * e + h * (Count(c.context) * e + one) + v * (h + one)).number;
 }
 
-/// A model of `burt train`: a state, an exported model, or the folder of a run.
+/// A model of `burt train` (a state, an exported model, or the folder of a run), or a GPT-2 of Hugging Face.
 class ModelFile {
  public:
-  explicit ModelFile(const std::string& path) : file_(fileIn(path)) {}
+  explicit ModelFile(const std::string& path) {
+    const std::string file = fileIn(path);
+    own_.emplace(file);
+    std::error_code ignored;
+    if (own_->metadata().contains("model") ||
+        !std::filesystem::exists(std::filesystem::path(file).replace_filename("config.json"), ignored))
+      return;
+    own_.reset();
+    gpt2_.emplace(file);
+  }
 
-  const burtorch::SafetensorsFile& file() const { return file_; }
-  const std::string& path() const { return file_.path(); }
+  const burtorch::SafetensorsFile& file() const { return own_ ? *own_ : gpt2_->file(); }
+  const std::string& path() const { return file().path(); }
+  /// The file as a GPT-2 of Hugging Face, or nullptr.
+  const burtorch::Gpt2File* gpt2() const { return gpt2_ ? &*gpt2_ : nullptr; }
   const std::string& text(const std::string& key) const {
-    const auto found = file_.metadata().find(key);
-    if (found == file_.metadata().end()) refuse("has no '" + key + "'; was it written by burt train?");
+    const auto found = file().metadata().find(key);
+    if (found == file().metadata().end()) refuse("has no '" + key + "'; was it written by burt train?");
     return found->second;
   }
   /// "gpt" or "mlp".
-  const std::string& kind() const {
+  std::string kind() const {
+    if (gpt2_) return "gpt";
     const std::string& kind = text("model");
     if (kind != "gpt" && kind != "mlp")
       refuse("holds a model of kind '" + burtorch::printable(kind, 30) + "'; expected gpt or mlp");
     return kind;
   }
-  burtorch::Tokenizer tokenizer() const { return burtorch::Tokenizer::fromString(text("vocabulary")); }
+  /// What the tokens are, which is read once.
+  const AnyTokenizer& tokenizer() const {
+    if (!tokenizer_)
+      tokenizer_ = gpt2_ ? AnyTokenizer::fromFolder(std::filesystem::path(path()).parent_path().string())
+                         : AnyTokenizer::fromMetadata(file().metadata(), path());
+    return *tokenizer_;
+  }
 
   /// The configuration, which fits the tensors of the file.
   template <class Config> Config config() const {
     Config config;
     if (kind() != kindOf(config)) refuse("holds a model of kind '" + kind() + "', not " + kindOf(config));
-    const std::string missing = readFields(config, "", file_.metadata(), path());
+    if constexpr (std::is_same_v<Config, burtorch::GptConfig>)
+      if (gpt2_) return gpt2Config();
+    const std::string missing = readFields(config, "", file().metadata(), path());
     if (!missing.empty()) text(missing);
     parse(config.vocabulary, "'" + burtorch::printable(path()) + "' has a wrong 'vocabulary_size'",
           burtorch::printable(text("vocabulary_size"), 30), 2, UINT32_MAX);
     if (config.vocabulary != tokenizer().size())
       refuse("says that its vocabulary has " + textOf(config.vocabulary) + " tokens, but lists " +
              textOf(tokenizer().size()) + "; was it damaged?");
+    if (std::is_same_v<Config, burtorch::CharMlpConfig> && tokenizer().characters() == nullptr)
+      refuse(
+          "has byte pairs for tokens, but a model of kind mlp takes characters; was its metadata changed?");
     config.check();
     Count numbers = 0;
-    for (const burtorch::TensorInfo& tensor : file_.tensors())
+    for (const burtorch::TensorInfo& tensor : file().tensors())
       if (tensor.name != burtorch::safetensors::stateName)
         numbers =
             numbers + Count(tensor.bytes() /
@@ -138,10 +176,10 @@ class ModelFile {
     return config;
   }
   void requireFinite() const {
-    for (const burtorch::TensorInfo& tensor : file_.tensors()) {
+    for (const burtorch::TensorInfo& tensor : file().tensors()) {
       const auto type = burtorch::safetensors::realTypeOf(tensor.dtype);
       if (!type || tensor.name == burtorch::safetensors::stateName) continue;
-      const auto summary = burtorch::summarize(*type, file_.bytes(tensor));
+      const auto summary = burtorch::summarize(*type, file().bytes(tensor));
       if (summary.nans() + summary.infinities() > 0)
         refuse("has " + textOf(summary.nans()) + " NaN and " + textOf(summary.infinities()) +
                " infinite numbers in tensor '" + burtorch::printable(tensor.name, 50) +
@@ -153,24 +191,36 @@ class ModelFile {
   static std::string fileIn(const std::string& path) {
     std::error_code ignored;
     if (!std::filesystem::is_directory(path, ignored)) return path;
-    const std::filesystem::path file = std::filesystem::path(path) / stateName;
-    if (!std::filesystem::exists(file, ignored))
-      throw BadInput("'" + burtorch::printable(path) + "' is not the folder of a run: it has no " +
-                     stateName);
-    return file.string();
+    const std::string file = fileInFolder(path);
+    if (file.empty())
+      throw BadInput("'" + burtorch::printable(path) + "' is not the folder of a model: expected " +
+                     stateName + " (a run) or config.json and model.safetensors (a GPT-2)");
+    return file;
+  }
+  /// A GPT-2 may have more rows than its tokenizer has tokens.
+  burtorch::GptConfig gpt2Config() const {
+    burtorch::GptConfig config = gpt2_->config();
+    const std::size_t rows = config.vocabulary;
+    config.vocabulary = tokenizer().size();
+    if (config.vocabulary > rows)
+      refuse("has a vocabulary of " + textOf(std::uint64_t{rows}) + ", but the tokenizer beside it has " +
+             textOf(std::uint64_t{config.vocabulary}) + " tokens; do the files belong together?");
+    if (config.vocabulary < rows) config.paddedVocabulary = rows;
+    return config;
   }
   [[noreturn]] void refuse(const std::string& why) const {
     throw BadInput("'" + burtorch::printable(path()) + "' " + why);
   }
 
-  burtorch::SafetensorsFile file_;
+  std::optional<burtorch::SafetensorsFile> own_;
+  std::optional<burtorch::Gpt2File> gpt2_;  // one of the two
+  mutable std::optional<AnyTokenizer> tokenizer_;
 };
 
 /// What a model file says of its model; options of the run are not among it.
-template <class Config> Metadata metadataOf(const Config& config, const burtorch::Tokenizer& tokenizer) {
-  Metadata metadata{{"model", kindOf(config)},
-                    {"vocabulary", tokenizer.toString()},
-                    {"vocabulary_size", textOf(config.vocabulary)}};
+template <class Config> Metadata metadataOf(const Config& config, const AnyTokenizer& tokenizer) {
+  Metadata metadata{{"model", kindOf(config)}, {"vocabulary_size", textOf(config.vocabulary)}};
+  tokenizer.describe(metadata);
   describe(config, "", metadata);
   return metadata;
 }
@@ -183,7 +233,13 @@ template <class Model> struct OwnedModel {
   template <class Config>
   explicit OwnedModel(const Config& config) : model(checked(config)), parameters(model.layout()) {}
   template <class Config> OwnedModel(const ModelFile& file, const Config& config) : OwnedModel(config) {
+    load(file);
+  }
+  /// Takes the parameters of a file of the same sizes.
+  void load(const ModelFile& file) {
     file.requireFinite();
+    if constexpr (std::is_same_v<Model, burtorch::Gpt<float>>)
+      if (file.gpt2() != nullptr) return file.gpt2()->load(model, parameters);
     loadParameters(file.file(), parameters);
   }
 

@@ -1,6 +1,5 @@
 // burt plot: heat maps of what a trained model has learned, as a Python script, as SVG, or in a window.
 #include <burtorch/burtorch.hpp>
-#include <burtorch/data/tokenizer.hpp>
 #include <burtorch/debug/show_plot.hpp>
 #include <burtorch/model/attention_weights.hpp>
 #include <burtorch/viz/heat_map.hpp>
@@ -23,20 +22,25 @@ struct PlotCommand {
 };
 
 /// What a token looks like beside a picture: blanks and other characters without a shape get a name.
-std::string labelOf(const Tokenizer& tokenizer, TokenId token) {
+std::string labelOf(const AnyTokenizer& tokenizer, TokenId token) {
   const std::string text = tokenizer.decode(token);
-  if (text == "\n") return "\\n";
-  if (text == "\t") return "\\t";
-  if (text == " ") return "\u2423";  // an open box
-  const Utf8Step step = decodeUtf8(text, 0);
-  char name[16];
-  if (step.bytes != text.size())
-    std::snprintf(name, sizeof name, "0x%02X", static_cast<unsigned>(static_cast<unsigned char>(text[0])));
-  else if (step.codePoint < 0x20 || (step.codePoint >= 0x7F && step.codePoint <= 0xA0))
-    std::snprintf(name, sizeof name, "U+%04X", static_cast<unsigned>(step.codePoint));
-  else
-    return text;
-  return name;
+  std::string label;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto [character, bytes] = decodeUtf8(text, at);
+    char name[16] = "";
+    if (bytes == 0)
+      std::snprintf(name, sizeof name, "0x%02X", static_cast<unsigned>(static_cast<unsigned char>(text[at])));
+    else if (character == '\n' || character == '\t' || character == ' ')
+      std::snprintf(name, sizeof name, "%s",
+                    character == '\n'   ? "\\n"
+                    : character == '\t' ? "\\t"
+                                        : "\u2423");
+    else if (character < 0x20 || (character >= 0x7F && character <= 0xA0))
+      std::snprintf(name, sizeof name, "U+%04X", static_cast<unsigned>(character));
+    label += *name != 0 ? name : text.substr(at, bytes);
+    at += bytes > 0 ? bytes : 1;
+  }
+  return label;
 }
 
 /// What --layer and --head choose among 1 ... count.
@@ -54,7 +58,8 @@ std::vector<std::size_t> chosen(const std::string& flag, const std::string& text
   return indices;
 }
 
-HeatMapFigure attentionFigure(const PlotCommand& command, const ModelFile& file, const Tokenizer& tokenizer) {
+HeatMapFigure attentionFigure(const PlotCommand& command, const ModelFile& file,
+                              const AnyTokenizer& tokenizer) {
   if (command.prompt.empty())
     throw BadInput("plot attention needs a text to look at: pass it with --prompt TEXT");
   const auto config = file.config<GptConfig>();
@@ -69,7 +74,7 @@ HeatMapFigure attentionFigure(const PlotCommand& command, const ModelFile& file,
 
   const std::vector<std::size_t> layers = chosen("--layer", command.layer, config.layers);
   const std::vector<std::size_t> heads = chosen("--head", command.head, config.heads);
-  HeatMapFigure figure{.title = "Attention of each character (row) to those before it",
+  HeatMapFigure figure{.title = "Attention of each token (row) to those before it",
                        .mapsPerRow = layers.size() > 1 ? heads.size() : 0};
   for (const std::size_t layer : layers)
     for (const std::size_t head : heads) {
@@ -87,19 +92,19 @@ HeatMapFigure attentionFigure(const PlotCommand& command, const ModelFile& file,
 
 /// The table of a model is its first block of parameters.
 template <class Model>
-HeatMapFigure embeddingFigure(const OwnedModel<Model>& owned, const Tokenizer& tokenizer) {
+HeatMapFigure embeddingFigure(const OwnedModel<Model>& owned, const AnyTokenizer& tokenizer) {
   const Parameter& table = owned.model.layout().blocks()[0];
-  const std::span<const float> values = owned.parameters.values(table);
-  HeatMap map{.rows = table.rows, .columns = table.columns, .values = {values.begin(), values.end()}};
-  map.options = {.xLabel = "dimension", .yLabel = "character"};
-  for (TokenId token = 0; token < table.rows; ++token)
-    map.options.rowLabels.push_back(labelOf(tokenizer, token));
-  return {.title = "Embedding of the characters", .maps = {std::move(map)}};
+  const std::size_t rows = tokenizer.size();  // a padded table has more
+  const std::span<const float> values = owned.parameters.values(table).first(rows * table.columns);
+  HeatMap map{.rows = rows, .columns = table.columns, .values = {values.begin(), values.end()}};
+  map.options = {.xLabel = "dimension", .yLabel = "token"};
+  for (TokenId token = 0; token < rows; ++token) map.options.rowLabels.push_back(labelOf(tokenizer, token));
+  return {.title = "Embedding of the tokens", .maps = {std::move(map)}};
 }
 
 HeatMapFigure figureOf(const PlotCommand& command) {
   const ModelFile file(command.model);
-  const Tokenizer tokenizer = file.tokenizer();
+  const AnyTokenizer& tokenizer = file.tokenizer();
   const bool isGpt = file.kind() == "gpt";
   if (command.subject == "attention") {
     if (!isGpt) throw BadInput(command.model + " is a character MLP, which has no attention; try embedding");

@@ -1,6 +1,6 @@
 // burt sample: text from a trained model.
+#include <unistd.h>
 #include <burtorch/burtorch.hpp>
-#include <burtorch/data/tokenizer.hpp>
 #include <burtorch/model/generate.hpp>
 #include <cstdio>
 
@@ -23,24 +23,30 @@ struct SampleOptions {
 template <class Model, class Config> void write(const SampleOptions& options, const ModelFile& file) {
   constexpr bool isGpt = std::is_same_v<Config, GptConfig>;
   OwnedModel<Model> owned(file, file.config<Config>());
-  const Tokenizer tokenizer = file.tokenizer();
+  const AnyTokenizer& tokenizer = file.tokenizer();
   const Tokens prompt = tokenizer.encode(options.prompt);
+  const bool isLive = isatty(STDOUT_FILENO) == 1;
   // A reader that went away needs no more text.
   for (std::uint64_t i = 0; i < options.count && std::ferror(stdout) == 0; ++i) {
     Rng rng(options.seed, i);
+    TokensShown shown(tokenizer);
+    const auto show = [&](TokenId token) {
+      std::fputs(shown.push(token).c_str(), stdout);
+      if (isLive) std::fflush(stdout);
+    };
     std::vector<TokenId> tokens;
     for (const TokenId token : prompt.view()) {
       tokens.push_back(token);
-      std::fputs(printableToken(tokenizer, token).c_str(), stdout);
+      show(token);
     }
-    if (isGpt && tokens.empty()) tokens.push_back(tokenizer.find('\n').value_or(0));
+    if (isGpt && tokens.empty()) tokens.push_back(tokenizer.startOfText());
     generate(owned.model, owned.parameters, tokens, options.length, {options.temperature, options.topK}, rng,
              [&](TokenId token) {
-               if (!isGpt && token == 0) return true;
-               std::fputs(printableToken(tokenizer, token).c_str(), stdout);
+               if (token == tokenizer.endOfText()) return true;
+               show(token);
                return std::ferror(stdout) != 0;
              });
-    std::puts("");
+    std::puts(shown.finish().c_str());
   }
 }
 
@@ -49,7 +55,8 @@ template <class Model, class Config> void write(const SampleOptions& options, co
 int sample(std::span<const std::string> arguments) {
   SampleOptions options;
   Flags flags;
-  flags.add("--model", "PATH", "the model: the folder of a run, or a file", options.model);
+  flags.add("--model", "PATH", "the model: the folder of a run, a file, or the folder of a GPT-2",
+            options.model);
   flags.add("--prompt", "TEXT", "text to continue", options.prompt);
   flags.add("--length", "largest number of tokens per text", options.length, 1, 100'000'000);
   flags.add("--count", "number of texts or words", options.count, 1, 1'000'000);

@@ -2,10 +2,12 @@
 // showing become a dot, except newlines and tabs.
 #pragma once
 
-#include <burtorch/data/tokenizer.hpp>
 #include <burtorch/data/utf8.hpp>
+#include <burtorch/data/utf8_stream.hpp>
 #include <string>
 #include <string_view>
+
+#include "any_tokenizer.hpp"
 
 namespace burt {
 
@@ -26,11 +28,21 @@ inline std::string shownText(std::string_view text) {
   return shown;
 }
 
-inline std::string printableToken(const burtorch::Tokenizer& tokenizer, burtorch::TokenId token) {
-  std::string text = tokenizer.decode(token);
-  if (text == "\n" || text == "\t") return text;
-  const auto [character, bytes] = burtorch::decodeUtf8(text, 0);
-  return bytes != text.size() || isObeyed(character) ? "·" : text;
-}
+/// Tokens one after the other, as a terminal may get them. A character that several byte pairs make up is shown with the last
+/// of them; a token of one byte, of data that is no text, is shown by itself.
+class TokensShown {
+ public:
+  explicit TokensShown(const AnyTokenizer& tokenizer) : tokenizer_(tokenizer) {}
+  std::string push(burtorch::TokenId token) {
+    const std::string bytes = tokenizer_.decode(token);
+    return shownText(tokenizer_.characters() != nullptr ? bytes : stream_.push(bytes));
+  }
+  /// What is left at the end.
+  std::string finish() { return shownText(stream_.finish()); }
+
+ private:
+  const AnyTokenizer& tokenizer_;
+  burtorch::Utf8Stream stream_;
+};
 
 }  // namespace burt

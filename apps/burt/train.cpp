@@ -7,8 +7,6 @@
 #include <burtorch/burtorch.hpp>
 #include <burtorch/checkpoint/training_file.hpp>
 #include <burtorch/io/atomic_file.hpp>
-#include <burtorch/io/crc32c.hpp>
-#include <burtorch/io/mapped_file.hpp>
 #include <burtorch/oracle/token_oracle.hpp>
 #include <burtorch/train/training.hpp>
 #include <cstdio>
@@ -23,6 +21,7 @@
 #include "metrics.hpp"
 #include "model_file.hpp"
 #include "progress.hpp"
+#include "run_data.hpp"
 #include "system.hpp"
 #include "train_jobs.hpp"
 #include "train_options.hpp"
@@ -32,29 +31,6 @@ namespace {
 
 using namespace burtorch;
 namespace fs = std::filesystem;
-
-constexpr const char *runPrefix = "run.", *dataKey = "run.data", *checksumKey = "run.data_crc32c";
-
-bool isUtf8(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t bytes = decodeUtf8(text, at).bytes;
-    if (bytes == 0) return false;
-    at += bytes;
-  }
-  return true;
-}
-
-/// The text to learn from: a file, or what comes with burt.
-struct Data {
-  std::optional<MappedFile> file;
-  std::string_view text;
-
-  Data(const std::string& path, std::string_view builtIn) : text(builtIn) {
-    if (path.empty()) return;
-    file.emplace(path);
-    text = file->text();
-  }
-};
 
 /// The folder of a new run, which is made.
 fs::path makeFolder(const Place& place, const std::string& model) {
@@ -95,9 +71,9 @@ template <class Job> class Session {
   using Oracle = TokenOracle<Model, BothParts<Samples>>;
 
  public:
-  /// `saved` is the state to resume, or nullptr.
+  /// `saved` is the state to resume, or nullptr; `model` the one to start from, or nullptr.
   Session(const TrainOptions& options, const Config& config, const Data& data, const Job& job,
-          const ModelFile* saved)
+          const ModelFile* saved, const ModelFile* model = nullptr)
       : options_(options),
         saveInterval_(parseSaveInterval("--save-every", options.saveEvery)),
         job_(job),
@@ -121,11 +97,11 @@ template <class Job> class Session {
         metadata_(metadataOf(config_, job_.tokenizer())) {
     describe(options_, runPrefix, metadata_);
     metadata_["burtorch"] = BURTORCH_VERSION;
-    metadata_[checksumKey] = textOf(std::uint64_t{crc32c(data.text)});
-    if (!options.data.empty()) metadata_[dataKey] = fs::absolute(options.data).string();
-    // A header holds UTF-8 only; a path that is not must be given again.
-    if (!isUtf8(metadata_[dataKey])) metadata_.erase(dataKey);
-    initialise();
+    describeData(options.data, data, metadata_);
+    if (model != nullptr)
+      startFrom(*model);
+    else if (saved == nullptr)
+      initialise();
     optimizer_.exemptFromDecay(owned_.model.layout());
     if (saved != nullptr) load(saved->file());
   }
@@ -135,7 +111,7 @@ template <class Job> class Session {
  private:
   using Clock = Progress::Clock;
 
-  static Config resolved(Config config, const Tokenizer& tokenizer) {
+  static Config resolved(Config config, const AnyTokenizer& tokenizer) {
     config.vocabulary = tokenizer.size();
     if constexpr (requires { config.hiddenWidth(); }) config.hidden = config.hiddenWidth();
     return config;
@@ -155,6 +131,11 @@ template <class Job> class Session {
   std::uint64_t chosenTile() {
     plan_.firstSample = tapeBytes(owned_.model, owned_.parameters, 1);
     plan_.everyFurther = tapeBytes(owned_.model, owned_.parameters, 2) - plan_.firstSample;
+    plan_.step = samplesPerStep(options_);
+    plan_.validation = validationSamples(options_);
+    plan_.shards = [this](std::uint64_t tile, std::uint64_t batch) {
+      return Oracle::shardCount(owned_.model, tile, batch);
+    };
     if (options_.memory.empty()) return options_.tile;
     const std::uint64_t limit = parseBytes("--memory", options_.memory), wanted = options_.tile,
                         most = wanted > 0 ? wanted : owned_.model.bestTile();
@@ -169,14 +150,29 @@ template <class Job> class Session {
     return std::min<std::uint64_t>(oracle_.tile(),
                                    std::max(samplesPerStep(options_), validationSamples(options_)));
   }
+  /// As many threads as are wanted, or as have room.
+  std::size_t chosenThreads(std::uint64_t wanted) const {
+    const std::uint64_t most = wanted > 0 ? wanted : ThreadPool::coreCount();
+    if (options_.memory.empty()) return most;
+    return plan_.threadsFor(parseBytes("--memory", options_.memory), samplesOnTape(), most);
+  }
   void initialise() {
     Rng rng(options_.seed, 1);
-    if (options_.init == "pytorch")
-      owned_.parameters.initialise(rng);
-    else if (options_.init == "gpt2")
+    if (options_.init == "gpt2")
       initialiseLikeGpt2(owned_.parameters, rng);
     else
-      throw BadInput("--init: expected pytorch or gpt2, got '" + options_.init + "'");
+      owned_.parameters.initialise(rng);
+  }
+  /// Takes the parameters of a model; those of its first positions, if the context is shorter here.
+  void startFrom(const ModelFile& model) {
+    const auto config = model.config<Config>();
+    if (parameterCountOf(config) == owned_.parameters.size()) return owned_.load(model);
+    const OwnedModel<Model> whole(model, config);
+    const auto& blocks = owned_.model.layout().blocks();
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      const std::span<const float> from = whole.parameters.values(whole.model.layout().blocks()[i]);
+      std::ranges::copy(from.first(blocks[i].size()), owned_.parameters.values(blocks[i]).begin());
+    }
   }
 
   void load(const SafetensorsFile& file) {
@@ -253,19 +249,19 @@ template <class Job> class Session {
   }
 
   std::string resumeCommand() const { return self() + " train --resume " + shellWord(folder_.string()); }
-  void introduce() const {
+  void introduce(std::size_t threads) const {
     std::printf("%s with %zu parameters on %s of %s, vocabulary %zu\n", Job::name, owned_.parameters.size(),
-                job_.size().c_str(),
-                options_.data.empty() ? "burt's own data" : printable(options_.data).c_str(),
-                job_.tokenizer().size());
-    if (job_.tokenizer().invalidAt())
-      std::printf("the data is not UTF-8 (byte %zu), so tokens are bytes\n", *job_.tokenizer().invalidAt());
+                job_.size().c_str(), nameOfData(options_.data).c_str(), job_.tokenizer().size());
+    if (const Tokenizer* characters = job_.tokenizer().characters(); characters && characters->invalidAt())
+      std::printf("the data is not UTF-8 (byte %zu), so tokens are bytes\n", *characters->invalidAt());
+    if (training_.stepsDone() == 0 && startsFromModel(options_))
+      std::printf("starts with the parameters of %s\n", printable(options_.init).c_str());
     if (training_.stepsDone() > 0)
       std::printf("resumed after step %llu\n", static_cast<unsigned long long>(training_.stepsDone()));
     std::printf("%llu steps of %llu samples, results in %s\n",
                 static_cast<unsigned long long>(options_.steps),
                 static_cast<unsigned long long>(samplesPerStep(options_)), folder_.c_str());
-    std::printf("memory: %s\n", plan_.text(samplesOnTape()).c_str());
+    std::printf("memory: %s\n", plan_.text(samplesOnTape(), threads).c_str());
     std::fflush(stdout);
   }
   std::string sampleText(std::uint64_t step) {
@@ -280,10 +276,11 @@ template <class Job> class Session {
     std::printf(
         "what to try next:\n"
         "  %s sample --model %s --temperature 0.5\n"
-        "  %s export %s --out model.safetensors      (for PyTorch)\n"
-        "  %s train %s --help%s\n",
-        self().c_str(), folder.c_str(), self().c_str(), folder.c_str(), self().c_str(), Job::name,
-        options_.data.empty() ? "      (--data FILE learns from your own text)" : "");
+        "  %s eval --model %s\n"
+        "  %s export %s --out model.safetensors\n"
+        "  %s train %s --help\n",
+        self().c_str(), folder.c_str(), self().c_str(), folder.c_str(), self().c_str(), folder.c_str(),
+        self().c_str(), Job::name);
     if (options_.isForTensorBoard) std::printf("  tensorboard --logdir %s\n", folder.c_str());
   }
   void writePicture(const Metrics& metrics) const {
@@ -311,7 +308,7 @@ template <class Job> class Session {
 };
 
 template <class Job> int Session<Job>::run(const Place& place) {
-  burtorch::ThreadPool threads(place.threads);
+  burtorch::ThreadPool threads(chosenThreads(place.threads));
   const burtorch::CurrentWorkers help(threads);
   const StopSignals signals;
   const auto start = Clock::now();
@@ -322,7 +319,7 @@ template <class Job> int Session<Job>::run(const Place& place) {
   } else {
     folder_ = place.resume;
   }
-  introduce();
+  introduce(threads.size());
   Metrics metrics(folder_, training_.stepsDone(), options_.steps);
   if (options_.isForTensorBoard) metrics.showInTensorBoard(folder_, training_.stepsDone() + 1);
   Progress progress(training_.stepsDone(), options_.steps,
@@ -361,6 +358,47 @@ template <class Job> int Session<Job>::run(const Place& place) {
   return 128 + StopSignals::received();
 }
 
+/// What a new run begins with that is not its own: the parameters of a model, and tokens.
+struct Beginning {
+  std::optional<ModelFile> model;
+  std::optional<AnyTokenizer> tokenizer;
+};
+/// The beginning that the options ask for. A model decides about its sizes.
+template <class Job>
+Beginning beginningOf(const Flags& flags, TrainOptions& options, typename Job::Config& config) {
+  constexpr bool isGpt = std::is_same_v<Job, GptJob>;
+  Beginning beginning;
+  // A header holds UTF-8 only.
+  for (const auto& [flag, path] : {std::pair{"--init", options.init}, {"--tokenizer", options.tokenizer}})
+    if (!isUtf8(path)) throw BadInput(flag + std::string(": expected a path in UTF-8; rename it"));
+  if (!options.tokenizer.empty()) {
+    if (!isGpt)
+      throw BadInput("--tokenizer is for gpt; a model of kind mlp learns the letters of words: leave it out");
+    if (startsFromModel(options))
+      throw BadInput("--init " + printable(options.init) + " brings its own tokens; leave out --tokenizer");
+    beginning.tokenizer = AnyTokenizer::fromFolder(options.tokenizer);
+  }
+  if (options.init == "gpt2" && !fileInFolder("gpt2").empty())
+    throw BadInput(
+        "--init gpt2 could be random weights or the folder gpt2; write --init ./gpt2 for the folder");
+  if (!startsFromModel(options)) return beginning;
+  std::error_code ignored;
+  if (!fs::exists(options.init, ignored))
+    throw BadInput("--init: expected pytorch, gpt2 or the path of a model, got '" + printable(options.init) +
+                   "'");
+  const ModelFile& model = beginning.model.emplace(options.init);
+  if (model.kind() != Job::name)
+    throw BadInput("--init: '" + printable(options.init) + "' is a model of kind " + model.kind() +
+                   "; start from it with: " + self() + " train " + model.kind());
+  auto has = model.config<typename Job::Config>();
+  if (isGpt && flags.isGiven("--context") && config.context < has.context) has.context = config.context;
+  resumeWith(has, flags, "the model " + printable(options.init), config);
+  if (!flags.isGiven("--lr")) options.learningRate = 1e-4;
+  if (!flags.isGiven("--min-lr")) options.minimumRate = 1e-5;
+  beginning.tokenizer = model.tokenizer();
+  return beginning;
+}
+
 /// Fills in what the run was started with, and checks that the command line and the data agree with it.
 template <class Config>
 void readRun(const ModelFile& saved, const Flags& flags, const std::string& folder, TrainOptions& options,
@@ -368,36 +406,25 @@ void readRun(const ModelFile& saved, const Flags& flags, const std::string& fold
   const Config configWas = saved.config<Config>();
   if constexpr (requires { config.hiddenWidth(); })  // a file has the width itself where --hidden 0 was given
     if (config.hidden == 0 && configWas.hidden == 4 * configWas.width) config.hidden = configWas.hidden;
-  resumeWith(configWas, flags, folder, config);
+  resumeWith(configWas, flags, "the run in " + folder, config);
   TrainOptions was = options;  // what a file of an earlier version does not say is as the command line has it
   readFields(was, runPrefix, saved.file().metadata(), saved.path());
-  resumeWith(was, flags, folder, options);
+  resumeWith(was, flags, "the run in " + folder, options);
   // Another limit: another tile, unless it was given too.
   if (flags.isGiven("--memory") && !flags.isGiven("--tile")) options.tile = 0;
-  const Metadata& metadata = saved.file().metadata();
-  std::error_code ignored;
-  if (metadata.contains(checksumKey) && !metadata.contains(dataKey) && !flags.isGiven("--data"))
-    throw BadInput("the run in " + folder + " does not say where its data is; pass it with --data FILE");
-  if (!options.data.empty() && !flags.isGiven("--data") && !fs::exists(options.data, ignored))
-    throw BadInput("the run in " + folder + " was trained on '" + printable(options.data) +
-                   "', which does not exist any more; pass it with --data FILE");
+  if (!flags.isGiven("--data")) requireData(saved.file().metadata(), folder);
   std::uint64_t done = 0;
   parse(done, "'" + printable(saved.path()) + "' has a wrong 'step'", printable(saved.text("step"), 30), 0,
         UINT64_MAX);
   if (done >= options.steps)
-    throw BadInput("the run in " + folder + " has finished its " + textOf(done) +
+    throw BadInput("the run in " + folder + " has taken its " + textOf(done) +
                    " steps; continue it with a larger --steps");
 }
 void checkData(const ModelFile& saved, const Flags& flags, const std::string& folder, const Data& data,
-               const Tokenizer& tokenizer) {
+               const AnyTokenizer& tokenizer) {
   if (saved.text("vocabulary") != tokenizer.toString())
     throw BadInput("the run in " + folder + " has another vocabulary than this text; pass the same --data");
-  const auto checksum = saved.file().metadata().find(checksumKey);
-  if (flags.isGiven("--data") || checksum == saved.file().metadata().end()) return;
-  if (checksum->second != textOf(std::uint64_t{crc32c(data.text)}))
-    throw BadInput(
-        "the data of the run in " + folder +
-        " has changed since it began; restore it, or pass it with --data FILE to train on it as it is");
+  if (!flags.isGiven("--data")) requireSameData(saved.file().metadata(), folder, data);
 }
 
 /// The value of --resume, or "".
@@ -431,9 +458,13 @@ template <class Job> int trainModel(std::span<const std::string> arguments) {
   }
   if (place.resume.empty()) {
     checkPlace(place);
+    Beginning beginning = beginningOf<Job>(flags, options, config);
     const Data data(options.data, Job::defaultText());
-    const Job job(data.text, options);
-    return Session<Job>(options, config, data, job, nullptr).run(place);
+    const Job job =
+        beginning.tokenizer ? Job(data.text, options, *beginning.tokenizer) : Job(data.text, options);
+    Session<Job> session(options, config, data, job, nullptr, beginning.model ? &*beginning.model : nullptr);
+    beginning.model.reset();
+    return session.run(place);
   }
   if (!place.out.empty() || place.isOverwriting)
     throw BadInput("--resume continues in the folder of the run; leave out --out and --overwrite");
@@ -444,7 +475,9 @@ template <class Job> int trainModel(std::span<const std::string> arguments) {
                    "; resume it with: " + self() + " train --resume " + shellWord(place.resume));
   readRun(*saved, flags, place.resume, options, config);
   const Data data(options.data, Job::defaultText());
-  const Job job(data.text, options);
+  // Tokens are those of the data, unless the run began with others.
+  const bool hasOtherTokens = startsFromModel(options) || saved->tokenizer().characters() == nullptr;
+  const Job job = hasOtherTokens ? Job(data.text, options, saved->tokenizer()) : Job(data.text, options);
   checkData(*saved, flags, place.resume, data, job.tokenizer());
   Session<Job> session(options, config, data, job, &*saved);
   saved.reset();  // the next save replaces the file; an open one would keep its place on the disk

@@ -13,7 +13,7 @@
 namespace burt {
 
 struct TrainOptions {
-  std::string data;
+  std::string data, tokenizer;
   std::uint64_t steps = 0, batch = 0, tile = 0, seed = 1337, warmup = 100, evaluateEvery = 0,
                 evaluationBatches = 0, accumulate = 1, sampleEvery = 0, sampleLength = 300, topK = 0;
   double learningRate = 0, minimumRate = 0, weightDecay = 0.01, beta2 = 0.99, momentum = 0.9, clip = 1,
@@ -29,12 +29,15 @@ template <> struct Fields<TrainOptions> {
     constexpr std::uint64_t billion = 1'000'000'000;
     return std::tuple(
         text("data", &O::data, "FILE", "text to learn from; default: data that comes with burt"),
+        fixed(text("tokenizer", &O::tokenizer, "DIR",
+                   "gpt: learn byte pairs, with vocab.json and merges.txt in DIR, instead of characters")),
         number("steps", &O::steps, 1, billion, "number of training steps"),
         number("batch", &O::batch, 1, 1'000'000, "samples per step"),
         number("accumulate", &O::accumulate, 1, 1'000'000,
                "batches per step: as --batch times as many, and in the same memory"),
         number("tile", &O::tile, 0, 65'536, "samples recorded at a time; 1: least memory, 0: fastest"),
-        text("memory", &O::memory, "SIZE", "let --tile be what fits into so much memory: 512M, 2G"),
+        text("memory", &O::memory, "SIZE",
+             "let --tile and the number of threads be what fits into so much memory: 512M, 2G"),
         number("lr", &O::learningRate, 0, 1000, "learning rate"),
         number("min-lr", &O::minimumRate, 0, 1000, "learning rate at the end of the cosine schedule"),
         number("warmup", &O::warmup, 0, billion, "steps until the learning rate is reached"),
@@ -46,7 +49,10 @@ template <> struct Fields<TrainOptions> {
         number("beta2", &O::beta2, 0, 0.999999, "decay of the squared gradients of adam and adamw"),
         number("momentum", &O::momentum, 0, 0.999999, "momentum of momentum and nesterov"),
         number("clip", &O::clip, 0, 1e9, "clip gradients to this norm; 0: never"),
-        fixed(text("init", &O::init, "NAME", "initial weights: pytorch, gpt2")),
+        fixed(text(
+            "init", &O::init, "NAME|MODEL",
+            "initial weights: pytorch, gpt2, or those of a model: the folder of a run or of a GPT-2, or a "
+            "file; then --lr is 1e-4 and --min-lr 1e-5 unless given")),
         fixed(number("val-fraction", &O::validation, 0.001, 0.9, "fraction of the data used for validation")),
         fixed(number("seed", &O::seed, 0, UINT64_MAX, "random seed of weights, batches and samples")),
         number("eval-every", &O::evaluateEvery, 1, billion, "steps between two validations"),
@@ -80,6 +86,10 @@ struct Place {
   }
 };
 
+/// Whether the weights begin as those of a model, whose path --init is.
+inline bool startsFromModel(const TrainOptions& options) {
+  return options.init != "pytorch" && options.init != "gpt2";
+}
 /// How many samples a step sees.
 inline std::uint64_t samplesPerStep(const TrainOptions& options) {
   return options.batch * options.accumulate;

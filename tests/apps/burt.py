@@ -5,6 +5,7 @@ usage: burt.py PROGRAM [CASE...]
 """
 import ast
 import json
+import math
 import os
 import pathlib
 import pty
@@ -438,6 +439,222 @@ class Surviving(Burt):
             self.assertRegex(done.stderr, r"\Aburt: cannot write to stdout: [^\n]+\n\Z")
 
 
+class Evaluating(Burt):
+    def eval(self, model, *more):
+        return json.loads(self.burt("eval", "--model", model, "--json", *more).stdout)
+
+    def validation_loss(self, folder):
+        return json.loads((self.path / folder / "metrics.jsonl").read_text().splitlines()[-1])["validation_loss"]
+
+    def test_the_samples_of_a_validation_have_its_loss(self):
+        self.train("--steps", "20", "--eval-batches", "7", "--val-fraction", "0.2", "--out", "run")
+        found = self.eval("run", "--batches", "7")
+        self.assertEqual((found["samples"], found["tokens"], found["part"]), (28, 7 * 4 * 8, "validation"))
+        self.assertAlmostEqual(found["loss"], self.validation_loss("run"), delta=1e-6)
+        for change in (["--tile", "1"], ["--tile", "3"], ["--threads", "1"]):
+            self.assertAlmostEqual(self.eval("run", "--batches", "7", *change)["loss"], found["loss"], delta=1e-6)
+
+    def test_windows_that_cover_the_same_tokens_have_the_same_loss(self):
+        # With a context of 1 windows cannot overlap, and a word model has one sample for each token.
+        self.train("--context", "1", "--steps", "20", "--eval-batches", "1000000", "--out", "gpt")
+        self.burt("train", "mlp", "--hidden", "8", "--seed", "3", "--steps", "20", "--eval-batches", "1000000", "--out", "mlp")
+        for run in ("gpt", "mlp"):
+            found = self.eval(run)
+            self.assertAlmostEqual(found["loss"], self.validation_loss(run), delta=1e-6)
+            self.assertGreaterEqual(found["tokens"], found["part_tokens"] - 1)
+
+    def test_each_token_of_a_part_is_guessed_once(self):
+        self.write("text", "βήτα to be or not to be\n".encode() * 50)  # 24 characters, 28 bytes
+        self.train("--steps", "5", "--data", "text", "--val-fraction", "0.25", "--out", "run")
+        for part, tokens in (("validation", 300), ("train", 900), ("all", 1200)):
+            found = self.eval("run", "--part", part)
+            windows = (tokens - 1) // 8
+            self.assertEqual((found["part_tokens"], found["samples"], found["tokens"]), (tokens, windows, 8 * windows))
+            self.assertEqual(found["characters"], found["tokens"])
+            self.assertGreater(found["bytes"], found["characters"])
+            bits = found["loss"] / math.log(2)
+            self.assertAlmostEqual(found["perplexity"], math.exp(found["loss"]), delta=1e-9)
+            self.assertAlmostEqual(found["bits_per_token"], bits, delta=1e-9)
+            self.assertAlmostEqual(found["bits_per_character"], bits, delta=1e-9)
+            self.assertAlmostEqual(found["bits_per_byte"] * found["bytes"], bits * found["tokens"], delta=1e-6)
+
+    def test_any_text_with_data(self):
+        self.train("--steps", "200", "--eval-every", "200", "--out", "run")
+        self.burt("export", "run", "--out", "alone")
+        self.write("text", b"HUGO: good day to you, and to the rest of us.\n" * 5)
+        found = self.eval("run", "--data", "text")
+        self.assertEqual((found["part"], found["part_tokens"], found["data"]), ("all", 230, "text"))
+        self.assertEqual(self.eval("alone", "--data", "text"), {**found, "model": "alone"})
+        self.assertEqual(self.eval("run", "--data", "text", "--part", "validation")["part_tokens"], 23)
+        self.write("noise", b"qzjxkvwQZJXKVW" * 20)
+        self.assertGreater(self.eval("run", "--data", "noise")["loss"], found["loss"] + 0.5)
+        self.burt("train", "mlp", "--hidden", "8", "--steps", "20", "--out", "mlp")
+        self.write("words", b"anna\nbo\n")
+        self.assertEqual(self.eval("mlp", "--data", "words")["tokens"], 8)
+
+    def test_what_people_read(self):
+        self.train("--steps", "5", "--out", "run")
+        found, text = self.eval("run"), self.burt("eval", "--model", "run").stdout
+        self.assertIn("run on the validation part of burt's own data\n", text)
+        self.assertIn(f"{found['samples']} samples, {found['tokens']} of {found['part_tokens']} tokens\n", text)
+        self.assertIn(f"\nloss        {found['loss']:.4f} nats per token\nperplexity  {found['perplexity']:.4f}\n", text)
+        self.assertIn(f"{found['bits_per_character']:.4f} per character, {found['bits_per_byte']:.4f} per byte\n", text)
+
+    def test_long_work_shows_how_far_it_is(self):
+        self.train("--width", "64", "--layers", "4", "--steps", "1", "--out", "run")
+        self.write("long", b"To be, or not to be, that is the question.\n" * 20_000)
+        ours, theirs = pty.openpty()
+        run = subprocess.Popen([BURT, "eval", "--model", "run", "--data", "long", "--threads", "1"], cwd=self.path,
+                               stdout=subprocess.PIPE, stderr=theirs)
+        os.close(theirs)
+        shown = os.read(ours, 1000)
+        run.kill()
+        run.communicate()
+        os.close(ours)
+        self.assertRegex(shown.decode(), r"^\r\x1b\[Ksample \d+/107499  loss \d+\.\d+  \d+:\d\d left")
+
+    def test_what_is_refused(self):
+        text = b"to be or not to be, that is the question\n" * 20
+        self.write("text", text)
+        self.train("--steps", "3", "--data", "text", "--out", "run")
+        self.burt("export", "run", "--out", "alone")
+        refused = lambda *arguments: self.refused("eval", *arguments)
+        self.assertIn("needs --model", refused())
+        self.assertIn("--part: expected validation, train or all, got 'test'", refused("--model", "run", "--part", "test"))
+        self.assertIn("there is no such file", refused("--model", "run", "--data", "missing"))
+        self.assertIn("--data FILE", refused("--model", "alone"))
+        self.write("foreign", "né".encode() * 20)
+        self.assertRegex(refused("--model", "run", "--data", "foreign"), r"on foreign: 'é' \(U\+00E9\) at byte 1 .*vocabulary")
+        self.write("short", b"to be or")
+        self.assertIn("has 8 tokens, too few for this model, which needs at least 9", refused("--model", "run", "--data", "short"))
+        self.assertIn("the validation part", refused("--model", "run", "--data", "short", "--part", "validation"))
+        self.write("text", text[1:])
+        self.assertIn("has changed", refused("--model", "run"))
+        (self.path / "text").rename(self.path / "moved")
+        self.assertIn("does not exist any more; pass it with --data", refused("--model", "run"))
+        self.eval("run", "--data", "moved")
+        refused("--model", "missing")
+
+
+class Promises(Burt):
+    """What the help of `burt train` says of single options, and what a run leaves on the screen."""
+
+    def on_a_terminal(self, *arguments, until=None, code=0):
+        """The lines that remain on a terminal; with `until` a Ctrl-C follows what was waited for."""
+        ours, theirs = pty.openpty()
+        run = subprocess.Popen([BURT, *arguments], cwd=self.path, stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:
+                break
+            if not part:
+                break
+            shown += part
+            if until is not None and until in shown:
+                run.send_signal(signal.SIGINT)
+                until = None
+        os.close(ours)
+        self.assertEqual(run.wait(60), code, shown)
+        # A carriage return and what clears the line begin it again.
+        return [line.split("\r\x1b[K")[-1] for line in shown.decode().split("\r\n")]
+
+    def test_accumulated_batches_are_one_batch(self):
+        self.train("--steps", "20", "--batch", "32", "--out", "whole")
+        self.train("--steps", "20", "--batch", "8", "--accumulate", "4", "--out", "parts")
+        self.same_state("whole", "parts")
+        self.assertEqual(self.steps_in("parts"), list(range(1, 21)))
+
+    def test_memory_chooses_the_tile(self):
+        size = lambda text: float(text.split()[0]) * {"KB": 2**10, "MB": 2**20}[text.split()[1]]
+        tiles = []
+        for limit in ("1M", "220K", "190K", "170K"):
+            said = self.train("--steps", "2", "--batch", "32", "--memory", limit, "--out", limit).stdout
+            needed, samples = re.search(r"memory: ([\d.]+ .B) .* for (\d+) samples? at a time", said).groups()
+            self.assertLessEqual(size(needed), int(limit[:-1]) * 2**(20 if limit.endswith("M") else 10))
+            tiles.append(int(samples))
+            self.assertEqual(self.header(limit + "/state.safetensors")[1]["run.tile"], samples)
+        self.assertEqual(tiles, sorted(tiles, reverse=True))
+        self.assertGreater(tiles[0], tiles[-1])
+        self.assertIn("--memory 100 KB is too little", self.refused("train", "gpt", *SMALL, "--memory", "100K"))
+        self.assertIn("--tile 64 does not fit", self.refused("train", "gpt", *SMALL, "--memory", "190K", "--tile", "64"))
+
+    def test_memory_also_holds_for_several_threads(self):
+        size = lambda text: float(text.split()[0]) * {"KB": 2**10, "MB": 2**20}[text.split()[1]]
+        needed, lanes = {}, {}
+        for threads, limit in (("1", "450K"), ("6", "450K"), ("6", "1M")):
+            out = threads + limit
+            said = self.train("--steps", "3", "--batch", "512", "--threads", threads, "--memory", limit, "--out", out).stdout
+            found = re.search(r"memory: ([\d.]+ .B) .* for 4 samples at a time(?: in each of (\d) threads)?", said)
+            needed[out], lanes[out] = size(found[1]), int(found[2] or 1)
+        self.assertLessEqual(needed["6450K"], 450 * 2**10)
+        self.assertLess(lanes["1450K"], lanes["6450K"])
+        self.assertLess(lanes["6450K"], lanes["61M"])
+        self.assertLess(needed["6450K"], needed["61M"])
+        self.same_state("1450K", "6450K", "61M")
+
+    def test_a_validation_is_bounded(self):
+        # A quarter of the batches between two of them, unless told.
+        self.train("--steps", "20", "--eval-every", "20", "--out", "run")
+        line = json.loads((self.path / "run/metrics.jsonl").read_text().splitlines()[-1])
+        found = json.loads(self.burt("eval", "--model", "run", "--batches", "5", "--json").stdout)
+        self.assertAlmostEqual(found["loss"], line["validation_loss"], delta=1e-6)
+
+    def test_the_time_of_a_step_is_without_validation(self):
+        start = time.time()
+        done = self.train("--steps", "5", "--eval-every", "1", "--eval-batches", "1000000", "--out", "run")
+        whole = time.time() - start
+        self.assertLess(5 * float(re.findall(r"([\d.]+) ms/step", done.stdout)[-1]) / 1000, whole / 3)
+
+    def test_a_run_is_saved_by_the_clock(self):
+        self.assertRegex(self.burt("train", "gpt", "--help").stdout, r"--save-every N\|TIME\s[^-]*\(default 10m\)")
+        long = ["train", "gpt", *SMALL, "--steps", "1000000000", "--eval-every", "1000", "--sample-every", "0"]
+        state = lambda folder: int(self.header(folder + "/state.safetensors")[1]["step"])
+        run = subprocess.Popen([BURT, *long, "--save-every", "1s", "--out", "often"], cwd=self.path, stdout=subprocess.DEVNULL)
+        end = time.time() + 60
+        while time.time() < end and not ((self.path / "often/state.safetensors").exists() and state("often") > 0):
+            time.sleep(0.05)
+        run.kill()
+        run.wait()
+        self.assertGreater(state("often"), 0)
+        # By default not at validations, only every ten minutes.
+        run = subprocess.Popen([BURT, *long, "--out", "rarely"], cwd=self.path, stdout=subprocess.PIPE)
+        for line in run.stdout:
+            if line.startswith(b"step 3000/"):
+                break
+        run.kill()
+        run.communicate()
+        self.assertEqual(state("rarely"), 0)
+
+    def test_the_last_losses_stay_on_the_screen(self):
+        losses = r"training loss \d+\.\d{4} \(mean of the last \d+ steps\), validation loss \d+\.\d{4} \(step \d+\)"
+        lines = self.on_a_terminal("train", "gpt", *SMALL, "--steps", "40", "--out", "run")
+        self.assertEqual(len([line for line in lines if re.fullmatch(losses, line)]), 1, lines)
+        lines = self.on_a_terminal("train", "gpt", *SMALL, "--steps", "1000000000", "--eval-every", "20", "--out", "stopped",
+                                   until=b"  val ", code=130)
+        self.assertRegex(lines[-3], losses)
+        self.assertEqual(lines[-2:], [lines[-2], ""])
+        self.assertRegex(lines[-2], r"stopped after step \d+; resume with: burt train --resume stopped$")
+        lines = self.on_a_terminal("train", "gpt", *SMALL, "--optimizer", "sgd", "--lr", "1000", "--clip", "0", "--warmup",
+                                   "0", "--steps", "200", "--out", "wild", code=1)
+        self.assertTrue(any(line.startswith("training loss ") for line in lines), lines)
+
+    def test_every_printed_command_works_as_printed(self):
+        folder = "it's a $(run); 2"
+        for model in ("gpt", "mlp"):
+            more = SMALL if model == "gpt" else ["--hidden", "8"]
+            done = subprocess.run([BURT, "train", model, *more, "--steps", "3", "--out", folder + model], cwd=self.path,
+                                  capture_output=True, text=True, env={**os.environ, "BURT_COMMAND": BURT})
+            commands = done.stdout.split("what to try next:\n")[1].splitlines()
+            self.assertEqual(len(commands), 4)
+            for command in commands:
+                ran = subprocess.run(shlex.split(command), cwd=self.path, capture_output=True, text=True)
+                self.assertEqual((ran.returncode, ran.stderr), (0, ""), command)
+        self.assertTrue((self.path / "model.safetensors").exists())
+
+
 class TensorBoard(Burt):
     def events(self, folder):
         """[(values, first step)] of each event file, in the order in which TensorBoard reads them."""
@@ -744,12 +961,17 @@ def byte_alphabet():
     return [chr(byte if byte in visible else next(others)) for byte in range(256)]
 
 
+def gpt2_words(merges):
+    """The tokens of a small byte-pair tokenizer, in the order of their ids."""
+    return ["<|endoftext|>", *byte_alphabet(), *(merge.replace(" ", "") for merge in merges)]
+
+
 class Tokenizing(Burt):
     MERGES = ["t h", "th e", "\u0120 the", "l l", "\u00e2 \u0124"]
 
     def setUp(self):
         super().setUp()
-        tokens = ["<|endoftext|>", *byte_alphabet(), *(merge.replace(" ", "") for merge in self.MERGES)]
+        tokens = gpt2_words(self.MERGES)
         (self.path / "small").mkdir()
         self.write("small/vocab.json", json.dumps({token: i for i, token in enumerate(tokens)}).encode())
         self.write("small/merges.txt", "\n".join(["#version: 0.2", *self.MERGES, ""]).encode())
@@ -819,6 +1041,290 @@ class Tokenizing(Burt):
         self.assertIn("'small/merges.txt': in line 1", self.refused("tokenize", "--bpe", "small", "--text", "a"))
         self.write("small/vocab.json", b'{"a": 0')
         self.assertIn("'small/vocab.json': at byte 7 of the file", self.refused("tokenize", "--bpe", "small", "--text", "a"))
+
+
+class Gpt2(Burt):
+    """For tests with a GPT-2 in Hugging Face's files, which they write themselves."""
+    MERGES = ["t h", "th e", "\u0120 the", "o r", "\u00e2 \u0124"]
+    TEXT = "the other day the weather was there, or not; \u20ac5 of the author's.\n".encode()
+    WIDTH, HEADS, CONTEXT, HIDDEN, LAYERS = 4, 2, 6, 8, 2
+
+    def setUp(self):
+        super().setUp()
+        self.rows = len(gpt2_words(self.MERGES))
+        self.write_gpt2("hf")
+        self.write("text", self.TEXT * 12)
+
+    def write_tokenizer(self, folder):
+        (self.path / folder).mkdir(exist_ok=True)
+        tokens = gpt2_words(self.MERGES)
+        self.write(folder + "/vocab.json", json.dumps({token: i for i, token in enumerate(tokens)}).encode())
+        self.write(folder + "/merges.txt", "\n".join(["#version: 0.2", *self.MERGES, ""]).encode())
+
+    def write_gpt2(self, folder, **changes):
+        self.write_tokenizer(folder)
+        config = {"model_type": "gpt2", "n_layer": self.LAYERS, "n_head": self.HEADS, "n_embd": self.WIDTH,
+                  "n_positions": self.CONTEXT, "n_inner": self.HIDDEN, "vocab_size": self.rows,
+                  "activation_function": "relu", **changes}
+        self.write(folder + "/config.json", json.dumps(config).encode())
+        w, h, chance = self.WIDTH, self.HIDDEN, random.Random(11)
+        shapes = {"wte.weight": [self.rows, w], "wpe.weight": [self.CONTEXT, w], "ln_f.weight": [w], "ln_f.bias": [w]}
+        for layer in range(self.LAYERS):
+            for part, shape in (("ln_1", [w]), ("ln_2", [w]), ("attn.c_attn", [w, 3 * w]), ("attn.c_proj", [w, w]),
+                                ("mlp.c_fc", [w, h]), ("mlp.c_proj", [h, w])):
+                shapes[f"h.{layer}.{part}.weight"], shapes[f"h.{layer}.{part}.bias"] = shape, shape[-1:]
+        self.tensors = {}
+        for name, shape in shapes.items():
+            numbers = [struct.unpack("<f", struct.pack("<f", chance.gauss(0, 0.6)))[0] for _ in range(math.prod(shape))]
+            self.tensors[name] = numbers if len(shape) == 1 else [numbers[i:i + shape[1]] for i in range(0, len(numbers), shape[1])]
+        flat = lambda t: [x for row in t for x in row] if isinstance(t[0], list) else t
+        self.write(folder + "/model.safetensors", safetensors(
+            [("transformer." + name, "F32", shapes[name], struct.pack(f"<{math.prod(shapes[name])}f", *flat(tensor)))
+             for name, tensor in self.tensors.items()], {"format": "pt"}))
+
+    def loss(self, tokens):
+        """The mean loss over windows that do not overlap, as the definition of a GPT-2 has it."""
+        def linear(x, name):
+            weight, bias = self.tensors[name + ".weight"], self.tensors[name + ".bias"]
+            return [sum(x[i] * weight[i][o] for i in range(len(x))) + bias[o] for o in range(len(bias))]
+
+        def norm(x, name):
+            mean = sum(x) / len(x)
+            scale = 1 / math.sqrt(sum((v - mean) ** 2 for v in x) / len(x) + 1e-5)
+            return [(v - mean) * scale * g + b for v, g, b in zip(x, self.tensors[name + ".weight"], self.tensors[name + ".bias"])]
+
+        def attend(query, keys, values):
+            scores = [sum(q * k for q, k in zip(query, key)) / math.sqrt(len(query)) for key in keys]
+            weights = [math.exp(s - max(scores)) for s in scores]
+            return [sum(w * v[i] for w, v in zip(weights, values)) / sum(weights) for i in range(len(query))]
+
+        add = lambda x, y: [a + b for a, b in zip(x, y)]
+        total, count, size = 0, 0, self.WIDTH // self.HEADS
+        for start in range(0, len(tokens) - self.CONTEXT, self.CONTEXT):
+            window = tokens[start:start + self.CONTEXT]
+            xs = [add(self.tensors["wte.weight"][token], self.tensors["wpe.weight"][place]) for place, token in enumerate(window)]
+            for layer in range(self.LAYERS):
+                qkv = [linear(norm(x, f"h.{layer}.ln_1"), f"h.{layer}.attn.c_attn") for x in xs]
+                part = lambda t, which, head: qkv[t][which * self.WIDTH + head * size:][:size]
+                for t, x in enumerate(xs):
+                    heads = [attend(part(t, 0, head), [part(s, 1, head) for s in range(t + 1)],
+                                    [part(s, 2, head) for s in range(t + 1)]) for head in range(self.HEADS)]
+                    xs[t] = add(x, linear(sum(heads, []), f"h.{layer}.attn.c_proj"))
+                xs = [add(x, linear([max(0, v) for v in linear(norm(x, f"h.{layer}.ln_2"), f"h.{layer}.mlp.c_fc")],
+                                    f"h.{layer}.mlp.c_proj")) for x in xs]
+            for t, x in enumerate(xs):
+                x = norm(x, "ln_f")
+                logits = [sum(a * b for a, b in zip(x, row)) for row in self.tensors["wte.weight"]]
+                most = max(logits)
+                total += most + math.log(sum(math.exp(v - most) for v in logits)) - logits[tokens[start + t + 1]]
+                count += 1
+        return total / count
+
+    def tokens(self, text):
+        return list(map(int, self.burt("tokenize", "--bpe", "hf", "--text", text).stdout.split()))
+
+    def eval(self, model, *more):
+        return json.loads(self.burt("eval", "--model", model, "--data", "text", "--json", *more).stdout)
+
+
+class Gpt2Models(Gpt2):
+    """As they are, wherever burt takes a model."""
+
+    def test_eval_agrees_with_the_definition(self):
+        tokens = self.tokens((self.path / "text").read_text())
+        found = self.eval("hf")
+        self.assertEqual((found["part"], found["part_tokens"]), ("all", len(tokens)))
+        self.assertEqual(found["samples"], (len(tokens) - 1) // 6)
+        self.assertAlmostEqual(found["loss"], self.loss(tokens), delta=2e-5)
+        seen = self.burt("tokenize", "--bpe", "hf", "--decode", "--text",
+                         " ".join(map(str, tokens[1:found["tokens"] + 1]))).stdout
+        self.assertEqual((found["bytes"], found["characters"]), (len(seen.encode()), len(seen)))
+        self.assertEqual(self.eval("hf/model.safetensors")["loss"], found["loss"])
+        self.assertIn("--data", self.refused("eval", "--model", "hf"))
+
+    def test_samples_begin_with_the_prompt_and_keep_characters_whole(self):
+        sample = lambda *more: self.burt("sample", "--model", "hf", "--length", "40", *more).stdout
+        text = sample("--prompt", "the \u20ac")
+        self.assertTrue(text.startswith("the \u20ac"), text)
+        self.assertTrue(text.replace("\n", "").replace("\t", "").isprintable())
+        self.assertTrue(sample("--seed", "3"))
+
+    def test_a_sample_ends_with_the_end_of_the_text(self):
+        # Each token is followed by token 0, whose embedding is the only one of its direction.
+        self.LAYERS = 1
+        self.write_gpt2("hf")
+        data = (self.path / "hf/model.safetensors").read_bytes()
+        tensors, _ = self.header("hf/model.safetensors")
+        first = len(data) - max(t["data_offsets"][1] for t in tensors.values())
+        data = bytearray(data)
+        def fill(name, numbers):
+            struct.pack_into(f"<{len(numbers)}f", data, first + tensors["transformer." + name]["data_offsets"][0], *numbers)
+        fill("ln_f.weight", [0] * 4)
+        fill("ln_f.bias", [9, 0, 0, 0])
+        fill("wte.weight", [9, 0, 0, 0] + [0] * (4 * (self.rows - 1)))
+        self.write("hf/model.safetensors", bytes(data))
+        self.assertEqual(self.burt("sample", "--model", "hf", "--prompt", "the").stdout, "the\n")
+
+    def test_inspect_shows_the_tensors_of_the_folder(self):
+        text = self.burt("inspect", "hf").stdout
+        self.assertIn("transformer.h.1.mlp.c_fc.weight", text)
+        self.assertEqual(text, self.burt("inspect", "hf/model.safetensors").stdout)
+
+    def test_plots_and_graphs(self):
+        script = self.burt("plot", "attention", "--model", "hf", "--prompt", "the other").stdout
+        self.assertIn('"rowLabels":["the","\\U00002423","o","the","r"]', script)
+        self.assertIn("wte.weight", self.burt("graph", "gpt", "--model", "hf").stdout)
+        self.burt("plot", "embedding", "--model", "hf", "--out", "embedding.svg")
+
+    def test_more_rows_than_tokens(self):
+        loss = self.eval("hf")["loss"]
+        self.rows += 7
+        self.write_gpt2("hf")
+        self.assertNotEqual(self.eval("hf")["loss"], loss)
+        self.burt("plot", "embedding", "--model", "hf", "--out", "embedding.svg")
+        self.assertTrue(self.burt("sample", "--model", "hf", "--length", "200", "--temperature", "100").stdout)
+        self.rows -= 8
+        self.write_gpt2("hf")
+        self.assertIn("do the files belong together?", self.refused("sample", "--model", "hf"))
+
+    def test_files_that_are_missing(self):
+        (self.path / "hf/merges.txt").unlink()
+        self.assertIn("vocab.json and merges.txt", self.refused("sample", "--model", "hf"))
+        (self.path / "hf/config.json").unlink()
+        self.assertIn("config.json and model.safetensors", self.refused("sample", "--model", "hf"))
+        self.write_gpt2("hf", model_type="llama")
+        self.assertIn("'llama'", self.refused("sample", "--model", "hf"))
+
+
+class BytePairRuns(Gpt2):
+    def train_pairs(self, *arguments, code=0):
+        return self.train("--data", "text", "--val-fraction", "0.3", "--schedule", "constant", *arguments, code=code)
+
+    def test_a_run_learns_byte_pairs_and_needs_no_other_file(self):
+        (self.path / "hf").rename(self.path / "pairs")
+        done = self.train_pairs("--tokenizer", "pairs", "--steps", "9", "--out", "whole")
+        self.assertIn(f"tokens of text, vocabulary {self.rows}", done.stdout)
+        self.train_pairs("--tokenizer", "pairs", "--steps", "5", "--out", "part")
+        files = {name: (self.path / "pairs" / name).read_bytes().decode() for name in ("vocab.json", "merges.txt")}
+        shutil.rmtree(self.path / "pairs")
+        for file in (self.path / "part").iterdir():
+            if file.name != "state.safetensors":
+                file.unlink()
+        metadata = self.header("part/state.safetensors")[1]
+        self.assertEqual({name: metadata[name] for name in files}, files)
+        self.burt("train", "--resume", "part", "--steps", "9")
+        self.same_state("whole", "part")
+        self.assertTrue(self.burt("sample", "--model", "part", "--prompt", "the").stdout.startswith("the"))
+        found = json.loads(self.burt("eval", "--model", "part", "--json").stdout)
+        self.assertLess(found["tokens"], found["bytes"])
+        self.burt("export", "part", "--out", "alone")
+        self.assertEqual(self.burt("sample", "--model", "alone").stdout, self.burt("sample", "--model", "part").stdout)
+        self.assertIn("--tokenizer other contradicts", self.refused("train", "--resume", "part", "--steps", "11", "--tokenizer", "other"))
+
+    def test_a_damaged_tokenizer_in_a_state_is_noticed(self):
+        self.train_pairs("--tokenizer", "hf", "--steps", "2", "--out", "run")
+        state = self.path / "run/state.safetensors"
+        whole = state.read_bytes()
+        for old, new, said in ((b"o r", b"r o", "merges.txt"), (b"version: 0.2", b"version: 0.3", "damaged")):
+            self.assertEqual(whole.count(old), 1, old)
+            state.write_bytes(whole.replace(old, new))
+            for command in (["sample", "--model", "run"], ["train", "--resume", "run", "--steps", "9"]):
+                self.assertIn(said, self.refused(*command))
+
+    def test_what_a_tokenizer_does_not_go_with(self):
+        self.assertIn("vocab.json", self.refused("train", "gpt", "--tokenizer", "nowhere"))
+        self.assertIn("--tokenizer is for gpt", self.refused("train", "mlp", "--tokenizer", "hf"))
+        self.assertIn("leave out --tokenizer", self.refused("train", "gpt", "--init", "hf", "--tokenizer", "hf"))
+
+
+class FineTuning(Gpt2):
+    """Runs that begin with the parameters of a model."""
+    START = ["train", "gpt", "--init", "hf", "--data", "text", "--val-fraction", "0.3", "--batch", "4", "--sample-length", "9"]
+
+    def test_a_run_begins_with_the_parameters_of_a_gpt2(self):
+        done = self.burt(*self.START, "--steps", "1", "--lr", "0", "--out", "run")
+        self.assertIn("starts with the parameters of hf\n", done.stdout)
+        self.assertEqual(self.eval("run")["loss"], self.eval("hf")["loss"])
+        metadata = self.header("run/state.safetensors")[1]
+        self.assertEqual([metadata[key] for key in ("context", "width", "layers", "heads", "hidden", "activation", "tied")],
+                         ["6", "4", "2", "2", "8", "relu", "1"])
+
+    def test_it_learns_resumes_and_needs_no_other_file(self):
+        self.burt(*self.START, "--steps", "60", "--lr", "0.01", "--schedule", "constant", "--out", "whole")
+        self.assertLess(self.eval("whole")["loss"], 0.8 * self.eval("hf")["loss"])
+        self.burt(*self.START, "--steps", "35", "--lr", "0.01", "--schedule", "constant", "--out", "part")
+        shutil.rmtree(self.path / "hf")
+        self.burt("train", "--resume", "part", "--steps", "60")
+        self.same_state("whole", "part")
+
+    def test_a_shorter_context_takes_the_first_positions(self):
+        self.burt(*self.START, "--context", "3", "--steps", "1", "--lr", "0", "--out", "run")
+        self.CONTEXT = 3
+        self.assertAlmostEqual(self.eval("run")["loss"], self.loss(self.tokens((self.path / "text").read_text())), delta=2e-5)
+
+    def test_a_run_can_begin_with_another_run(self):
+        self.train("--steps", "5", "--out", "first")
+        self.write("letters", b"only some of its letters\n" * 20)
+        again = ["train", "gpt", "--init", "first", "--data", "letters", "--batch", "4", "--out", "second"]
+        self.burt(*again, "--steps", "3")
+        first, second = self.header("first/state.safetensors")[1], self.header("second/state.safetensors")[1]
+        self.assertEqual(first["vocabulary"], second["vocabulary"])
+        self.assertEqual((second["run.lr"], second["run.min_lr"]),
+                         ("0.0001", "1e-05"))
+        self.burt("train", "--resume", "second", "--steps", "6")
+        self.burt("train", "mlp", "--hidden", "8", "--steps", "2", "--out", "words")
+        self.burt("train", "mlp", "--init", "words", "--steps", "2", "--out", "more")
+        self.assertIn("burt train mlp", self.refused("train", "gpt", "--init", "words"))
+        self.write("foreign", "né".encode() * 200)
+        self.assertIn("U+00E9", self.refused("train", "gpt", "--init", "first", "--data", "foreign"))
+
+    def test_sizes_are_those_of_the_model(self):
+        self.assertIn("--layers 3 contradicts the model hf, which has --layers 2", self.refused(*self.START, "--layers", "3"))
+        self.assertIn("--context 9 contradicts", self.refused(*self.START, "--context", "9"))
+        self.assertIn("expected pytorch, gpt2 or the path of a model, got 'nowhere'", self.refused("train", "gpt", "--init", "nowhere"))
+        (self.path / "hf").rename(self.path / "gpt2")
+        self.assertIn("--init ./gpt2", self.refused("train", "gpt", "--init", "gpt2"))
+        self.burt(*[word.replace("hf", "./gpt2") for word in self.START], "--steps", "2", "--out", "run")
+
+
+class ExportingGpt2(Gpt2):
+    def numbers(self, file):
+        """The bytes of each tensor, by its name."""
+        data = (self.path / file).read_bytes()
+        tensors, _ = self.header(file)
+        first = len(data) - max(tensor["data_offsets"][1] for tensor in tensors.values())
+        return {name: (tensor["shape"], data[first:][slice(*tensor["data_offsets"])]) for name, tensor in tensors.items()}
+
+    def test_what_was_read_is_written_again(self):
+        self.burt("train", "gpt", "--init", "hf", "--data", "text", "--val-fraction", "0.3", "--steps", "1", "--batch", "4",
+                  "--lr", "0", "--out", "run")
+        done = self.burt("export", "run", "--format", "gpt2", "--out", "deep/copy")
+        self.assertEqual(done.stdout, "")
+        for name in ("vocab.json", "merges.txt"):
+            ours, theirs = ((self.path / folder / name).read_bytes() for folder in ("deep/copy", "hf"))
+            self.assertEqual(ours, theirs)
+        ours, theirs = (self.numbers(folder + "/model.safetensors") for folder in ("deep/copy", "hf"))
+        self.assertEqual(ours, theirs)
+        config = json.loads((self.path / "deep/copy/config.json").read_text())
+        self.assertEqual((config["n_layer"], config["n_inner"], config["vocab_size"]), (2, 8, self.rows))
+        self.assertEqual(self.eval("deep/copy")["loss"], self.eval("hf")["loss"])
+        self.burt("export", "hf", "--out", "one")
+        self.assertEqual(self.eval("one")["loss"], self.eval("hf")["loss"])
+
+    def test_a_run_of_characters_has_no_vocabulary_to_write(self):
+        self.train("--steps", "2", "--final-norm", "--tied", "--out", "run")
+        self.assertIn("no vocab.json", self.burt("export", "run", "--format", "gpt2", "--out", "copy").stdout)
+        self.assertEqual(sorted(file.name for file in (self.path / "copy").iterdir()), ["config.json", "model.safetensors"])
+
+    def test_what_is_no_gpt2_is_refused(self):
+        self.train("--steps", "2", "--out", "run")
+        self.burt("train", "mlp", "--hidden", "8", "--steps", "2", "--out", "mlp")
+        export = lambda run, *more: self.refused("export", run, "--format", "gpt2", "--out", *more)
+        self.assertRegex(export("run", "copy"), "as a GPT-2: .*--final-norm --tied")
+        self.assertIn("kind mlp", export("mlp", "copy"))
+        self.assertIn("holds a run", export("hf", "run"))
+        self.assertIn("cannot make the folder 'text'", export("hf", "text"))
+        self.assertIn("safetensors or gpt2", self.refused("export", "run", "--format", "onnx", "--out", "copy"))
 
 
 class BadInput(Burt):
@@ -1041,7 +1547,7 @@ class Graphs(Burt):
 class Looks(Burt):
     def test_help_of_every_command(self):
         for arguments in (["--help"], ["train", "--help"], ["train", "gpt", "--help"], ["train", "mlp", "--help"],
-                          ["sample", "--help"], ["export", "--help"], ["graph", "--help"], ["graph", "gpt", "--help"], ["inspect", "--help"],
+                          ["sample", "--help"], ["eval", "--help"], ["export", "--help"], ["graph", "--help"], ["graph", "gpt", "--help"], ["inspect", "--help"],
                           ["plot", "--help"], ["plot", "attention", "--help"], ["tokenize", "--help"], ["--version"]):
             done = self.burt(*arguments)
             self.assertTrue(done.stdout)

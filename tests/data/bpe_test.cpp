@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "burtorch/base/rng.hpp"
+#include "burtorch/data/text.hpp"
 #include "reference/bpe_naive.hpp"
 #include "reference/error_sentence.hpp"
 
@@ -56,6 +57,14 @@ TEST(BytePairTokenizer, NothingIsMergedOverTheEndOfAWord) {
   const BytePairTokenizer tokenizer(vocabularyOf({{"a", " "}, {" ", " "}, {"a", "1"}, {"1", "!"}}));
   EXPECT_EQ(piecesOf(tokenizer, "a a1!"), (Pieces{"a", " ", "a", "1", "!"}));
   EXPECT_EQ(piecesOf(tokenizer, "   a"), (Pieces{"  ", " ", "a"}));
+}
+TEST(BytePairTokenizer, MakesTheTokensOfACorpus) {
+  const BytePairTokenizer tokenizer(vocabularyOf({{"t", "h"}, {"th", "e"}, {" ", "the"}}));
+  const TextCorpusOf<BytePairTokenizer> corpus("the the the the", tokenizer, {.validation = 0.5});
+  EXPECT_EQ(listOf(corpus.tokens()), (TokenList{258, 259, 259, 259}));
+  EXPECT_EQ(corpus.tokenizer().decode(corpus.tokens(Part::validation)), " the the");
+  const TextWindows windows = corpus.windows(Part::train, {.context = 1});
+  EXPECT_EQ(windows[0].targets[0], 259u);
 }
 TEST(BytePairTokenizer, AnEmptyTextHasNoTokens) {
   const BytePairTokenizer tokenizer(vocabularyOf({}));

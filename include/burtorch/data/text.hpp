@@ -10,8 +10,10 @@
 // over the border between the training and the validation part, so nothing validated was trained on.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -82,18 +84,28 @@ struct TextOptions {
   double validation = 0.1;
 };
 
-class TextCorpus {
+/// What turns a text into tokens and back: a Tokenizer, a BytePairTokenizer (data/bpe.hpp), or any type with these functions.
+template <class T>
+concept TextTokenizer = requires(const T& tokenizer, std::string_view text, TokenId token) {
+  { tokenizer.size() } -> std::convertible_to<std::size_t>;
+  { tokenizer.encode(text) } -> std::convertible_to<Tokens>;
+  { tokenizer.decode(token) } -> std::convertible_to<std::string>;
+};
+
+/// A text as tokens, with its tokenizer and its parts.
+template <TextTokenizer TokenizerOfText> class TextCorpusOf {
  public:
   /// A text with a vocabulary of its own.
-  explicit TextCorpus(std::string_view text, const TextOptions& options = {})
-      : TextCorpus(text, Tokenizer(text), options) {}
+  explicit TextCorpusOf(std::string_view text,
+                        const TextOptions& options = {}) requires std::same_as<TokenizerOfText, Tokenizer>
+      : TextCorpusOf(text, Tokenizer(text), options) {}
   /// A text with a given vocabulary, such as a saved model's.
-  TextCorpus(std::string_view text, Tokenizer tokenizer, const TextOptions& options = {})
+  TextCorpusOf(std::string_view text, TokenizerOfText tokenizer, const TextOptions& options = {})
       : tokenizer_(std::move(tokenizer)),
         tokens_(tokenizer_.encode(text)),
         trainingCount_(trainingCount(tokens_.size(), options.validation)) {}
 
-  const Tokenizer& tokenizer() const { return tokenizer_; }
+  const TokenizerOfText& tokenizer() const { return tokenizer_; }
   /// All tokens, first those that train.
   TokenView tokens() const { return tokens_.view(); }
   TokenView tokens(Part part) const {
@@ -106,9 +118,11 @@ class TextCorpus {
   }
 
  private:
-  Tokenizer tokenizer_;
+  TokenizerOfText tokenizer_;
   Tokens tokens_;
   std::size_t trainingCount_;
 };
+/// A text whose tokens are its characters.
+using TextCorpus = TextCorpusOf<Tokenizer>;
 
 }  // namespace burtorch::inline BURTORCH_TARGET

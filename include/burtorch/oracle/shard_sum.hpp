@@ -22,14 +22,20 @@ template <class T> class ShardSum {
   /// `sum` holds the sum in the end; buffers beside it have its layout.
   ShardSum(GradientBuffer<T>& sum, const ParameterLayout& layout) : sum_(sum), layout_(layout) {}
 
+  /// How many buffers there are at most, that of the sum included.
+  static std::size_t bufferCount(std::size_t shards, std::size_t threads) {
+    // A node waits for a shard that is under way below its neighbour: one at each level for each thread, which has one in
+    // hand besides.
+    const std::size_t levels = static_cast<std::size_t>(std::bit_width(shards - 1));
+    return std::min(shards, threads * (levels + 1));
+  }
+
   /// Before the first shard of so many, of which at most `threads` are begun at the same time.
   void start(std::size_t shards, std::size_t threads) {
     shards_ = shards;
     waiting_.assign(std::bit_ceil(shards) * 2, nullptr);
-    // A node waits for a shard that is under way below its neighbour: one at each level for each thread, which has one in
-    // hand besides. Memory that is never used is never touched.
-    const std::size_t levels = static_cast<std::size_t>(std::bit_width(shards - 1));
-    const std::size_t most = std::min(shards, threads * (levels + 1));
+    // Memory that is never used is never touched.
+    const std::size_t most = bufferCount(shards, threads);
     while (owned_.size() + 1 < most) owned_.push_back(std::make_unique<GradientBuffer<T>>(layout_));
     free_.clear();
     free_.reserve(owned_.size());

@@ -71,11 +71,15 @@ template <class Model, TokenSamples Samples> class TokenOracle {
   /// Into how many shards a batch is divided. Summing up two of them costs about as much as a column or two, so a shard has
   /// many; and a model whose gradients take much memory has one.
   std::size_t shardCount(std::size_t batch) const {
+    if (options_.shards > 0) return std::min(options_.shards, (batch + tile_ - 1) / tile_);
+    return shardCount(model_, tile_, batch);
+  }
+  /// The same of an oracle with this tile that is not made yet.
+  static std::size_t shardCount(const Model& model, std::size_t tile, std::size_t batch) {
     constexpr std::size_t fewestColumns = 128, mostShards = 32, mostBytes = std::size_t{8} << 20;
-    const std::size_t tiles = (batch + tile_ - 1) / tile_;
-    if (options_.shards > 0) return std::min(options_.shards, tiles);
-    if (parameters_.size() > mostBytes / sizeof(Scalar)) return 1;
-    return std::max<std::size_t>(1, std::min({tiles, model_.columnsFor(batch) / fewestColumns, mostShards}));
+    const std::size_t tiles = (batch + tile - 1) / tile;
+    if (model.layout().size() > mostBytes / sizeof(Scalar)) return 1;
+    return std::max<std::size_t>(1, std::min({tiles, model.columnsFor(batch) / fewestColumns, mostShards}));
   }
 
   /// The mean loss over samples.

@@ -2,6 +2,7 @@
 // nothing; an observer sees every step and may stop it. All that the next step depends on can be read and restored.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <concepts>
@@ -63,6 +64,15 @@ struct TrainingStep {
 };
 
 enum class StopReason { finished, stopped, notFinite };
+
+/// The indices of `count` of `size` samples, or of all if there are fewer, spread evenly: the same ones every time.
+inline std::vector<std::size_t> spreadEvenly(std::size_t size, std::size_t count) {
+  std::vector<std::size_t> samples(std::min(count, size));
+  count = samples.size();
+  // The place i * size / count, in parts that cannot overflow.
+  for (std::size_t i = 0; i < count; ++i) samples[i] = i * (size / count) + i * (size % count) / count;
+  return samples;
+}
 
 /// Both oracles work on the same parameters.
 template <class Train, class Validation, class Steps = Optimizer<typename Train::Scalar>> class Training {
@@ -138,11 +148,7 @@ template <class Train, class Validation, class Steps = Optimizer<typename Train:
 
   /// Over samples spread evenly over the validation part: the same ones every time.
   double validationLoss() {
-    const std::size_t size = validation_.size(), count = std::min(options_.evaluationSamples, size);
-    std::vector<std::size_t> samples(count);
-    // The place i * size / count, in parts that cannot overflow.
-    for (std::size_t i = 0; i < count; ++i) samples[i] = i * (size / count) + i * (size % count) / count;
-    return validation_.value(samples);
+    return validation_.value(spreadEvenly(validation_.size(), options_.evaluationSamples));
   }
 
  private:
