@@ -19,7 +19,7 @@ namespace burtorch::inline BURTORCH_TARGET {
 
 /// What is dropped from a matrix: each number with the same probability, the others are divided by one minus it.
 struct Dropout {
-  double probability = 0;       // of being dropped, in [0, 1)
+  double probability = 0;       // of being dropped, in [0, 1); a multiple of 2^-32 is taken
   std::uint64_t key = 0;        // another key, another mask
   std::size_t firstColumn = 0;  // where the matrix begins among all columns under this key
 
@@ -70,7 +70,7 @@ template <class T> class DropMask {
     return part;
   }
 
-  /// What starts a row.
+  /// A row's 64 bits.
   struct Row {
     std::uint32_t first, second;
   };
