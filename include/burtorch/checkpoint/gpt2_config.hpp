@@ -91,7 +91,8 @@ class ConfigReader {
   }
   void readDropout(const std::string& key, double& probability) {
     probability = reader_.real();
-    if (!(probability >= 0 && probability <= 1)) refuse("'" + key + "' is no probability");
+    if (!(probability >= 0 && probability <= 1))
+      refuse("'" + key + "' is " + std::to_string(probability) + ", expected 0 to 1");
     if (probability == 1) probability = 0;  // transformers takes it; nobody can learn with it
   }
   void readActivation() {
