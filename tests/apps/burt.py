@@ -144,7 +144,7 @@ class Training(Burt):
         size = tensors["wte.weight"]["shape"][0]
         self.assertEqual(gpt, {"model": "gpt", "vocabulary_size": str(size), "context": "8", "width": "8", "layers": "1",
                                "heads": "2", "hidden": "32", "final_norm": "0", "attention_bias": "0", "gelu": "1",
-                               "activation": "gelu", "padded_vocabulary": "0", "norm_epsilon": "1e-05", "no_biases": "0", "tied": "0",
+                               "activation": "gelu", "padded_vocabulary": "0", "norm_epsilon": "1e-05", "dropout": "0", "no_biases": "0", "tied": "0",
                                "step": "3", "burtorch": version})
         _, mlp = self.header("mlp.safetensors")
         self.assertGreater(len(mlp.pop("vocabulary")), 20)

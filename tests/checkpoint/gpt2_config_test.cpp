@@ -48,9 +48,10 @@ TEST(Gpt2Config, TakesADropoutThatIsTheSameEverywhere) {
   EXPECT_EQ(dropoutIn(R"(, "attn_pdrop": 0.1, "embd_pdrop": 0.1)"), 0);
   EXPECT_EQ(dropoutIn(R"(, "attn_pdrop": 0.1, "embd_pdrop": 0.2, "resid_pdrop": 0.1)"), 0);
   EXPECT_EQ(dropoutIn(R"(, "attn_pdrop": 1.0, "embd_pdrop": 1, "resid_pdrop": 1)"), 0);
-  EXPECT_TRUE(contains(refusal("{" + sizes + R"(, "attn_pdrop": 1.5})"), "'attn_pdrop' is 1.500000, expected 0 to 1"));
-  EXPECT_TRUE(
-      contains(refusal("{" + sizes + R"(, "resid_pdrop": -0.1})"), "'resid_pdrop' is -0.100000, expected 0 to 1"));
+  EXPECT_TRUE(contains(refusal("{" + sizes + R"(, "attn_pdrop": 1.5})"),
+                       "'attn_pdrop' is 1.500000, expected 0 to 1"));
+  EXPECT_TRUE(contains(refusal("{" + sizes + R"(, "resid_pdrop": -0.1})"),
+                       "'resid_pdrop' is -0.100000, expected 0 to 1"));
 }
 TEST(Gpt2Config, RefusesAnotherModel) {
   EXPECT_TRUE(contains(refusal("{}"),
