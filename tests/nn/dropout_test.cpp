@@ -1,8 +1,10 @@
 // Dropout of matrices beside its definition, number by number; how often it drops, and that nothing but key and place decides.
 #include <burtorch/base/thread_pool.hpp>
+#include <burtorch/burtorch.hpp>
 #include <burtorch/core/guided_sweep.hpp>
 #include <burtorch/graph/record.hpp>
 #include <burtorch/nn/dropout.hpp>
+#include <burtorch/nn/elementwise.hpp>
 
 #include <cmath>
 #include <limits>
