@@ -2,6 +2,7 @@
 #define BURTORCH_INSTANCES
 #include "burtorch/nn/attention.hpp"
 #include "burtorch/nn/cross_entropy.hpp"
+#include "burtorch/nn/dropout.hpp"
 #include "burtorch/nn/elementwise.hpp"
 #include "burtorch/nn/embedding.hpp"
 #include "burtorch/nn/layer_norm.hpp"

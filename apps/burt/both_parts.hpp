@@ -35,6 +35,9 @@ template <class Oracle> class TrainingPart {
   std::span<Scalar> gradients() const { return oracle_.gradients(); }
   double value(std::span<const std::size_t> batch) { return oracle_.value(batch); }
   double gradient(std::span<const std::size_t> batch) { return oracle_.gradient(batch); }
+  double gradient(std::span<const std::size_t> batch, const burtorch::StepKey& step) {
+    return oracle_.gradient(batch, step);
+  }
 
  private:
   Oracle& oracle_;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <burtorch/core/current_tape.hpp>
+#include <burtorch/nn/drop_mask.hpp>
 #include <burtorch/nn/parameter_store.hpp>
 #include <burtorch/oracle/shard_sum.hpp>
 #include <cstdint>
@@ -77,7 +78,10 @@ std::uint64_t tapeBytes(const Model& model, burtorch::ParameterStore<float>& par
   const burtorch::CurrentTape here(tape);
   const std::size_t before = Tape::requiredBytes(tape.used()), columns = model.columnsFor(samples);
   const std::vector<burtorch::TokenId> tokens(model.tokenCount(columns)), targets(columns);
-  model.loss(tokens, targets);
+  if constexpr (requires(burtorch::DropoutKey key) { model.loss(tokens, targets, key); })
+    model.loss(tokens, targets, burtorch::DropoutKey{});  // a training's tape has its dropouts
+  else
+    model.loss(tokens, targets);
   return Tape::requiredBytes(tape.used()) - before;
 }
 

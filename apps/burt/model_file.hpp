@@ -49,7 +49,10 @@ template <> struct Fields<burtorch::GptConfig> {
                      "activation of the feed-forward layers (GPT-2 has gelu-tanh, nanoGPT gelu)")),
         later(fixed(number("padded-vocabulary", &C::paddedVocabulary, 0, UINT32_MAX,
                            "rows of the token embedding and the head; 0: as many as there are tokens"))),
-        later(fixed(number("norm-epsilon", &C::normEpsilon, 1e-12, 1, "epsilon of the layer norms"))));
+        later(fixed(number("norm-epsilon", &C::normEpsilon, 1e-12, 1, "epsilon of the layer norms"))),
+        later(number(
+            "dropout", &C::dropout, 0, 0.999999,
+            "probability with which training drops a number of a residual branch or an attention weight")));
   }
 };
 template <> struct Fields<burtorch::CharMlpConfig> {

@@ -223,7 +223,9 @@ template <class Job> class Session {
     return false;
   }
   void reportNotFinite(const TrainingStep& step) {
-    const std::string where = oracle_.describeFirstNonFinite(training_.batch());
+    const StepKey key = training_.keyOf(step.step);  // a finite step was followed by a loss without dropout
+    const std::string where =
+        oracle_.describeFirstNonFinite(training_.batch(), step.isFinite() ? nullptr : &key);
     const auto number = static_cast<unsigned long long>(step.step);
     if (step.isFinite())
       std::fprintf(stderr, "burt: after step %llu the loss is not finite; %s\n", number, where.c_str());

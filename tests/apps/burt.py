@@ -145,7 +145,7 @@ class Training(Burt):
         size = tensors["wte.weight"]["shape"][0]
         self.assertEqual(gpt, {"model": "gpt", "vocabulary_size": str(size), "context": "8", "width": "8", "layers": "1",
                                "heads": "2", "hidden": "32", "final_norm": "0", "attention_bias": "0", "gelu": "1",
-                               "activation": "gelu", "padded_vocabulary": "0", "norm_epsilon": "1e-05", "no_biases": "0", "tied": "0",
+                               "activation": "gelu", "padded_vocabulary": "0", "norm_epsilon": "1e-05", "dropout": "0", "no_biases": "0", "tied": "0",
                                "step": "3", "burtorch": version})
         _, mlp = self.header("mlp.safetensors")
         self.assertGreater(len(mlp.pop("vocabulary")), 20)
@@ -175,6 +175,37 @@ class Training(Burt):
         self.burt("train", "gpt", "--resume", "run", "--steps", "5")
         self.assertTrue(self.burt("sample", "--model", "run", "--length", "50", "--temperature", "100").stdout)
         self.assertIn("padded to 5", self.refused("train", "gpt", "--padded-vocabulary", "5"))
+
+    def test_dropout_is_in_the_training_alone_and_resumes_with_the_same_bits(self):
+        drop = ["--dropout", "0.2", "--schedule", "constant", "--context", "12"]
+        self.train("--steps", "30", "--out", "whole", *drop)
+        self.train("--steps", "11", "--out", "part", *drop, "--threads", "1")
+        self.assertEqual(self.header("part/state.safetensors")[1]["dropout"], "0.2")
+        self.burt("train", "gpt", "--resume", "part", "--steps", "30", "--threads", "3")
+        self.same_state("whole", "part")
+        self.train("--steps", "11", "--out", "none", *drop[2:])
+        # The first loss differs, the validation of the same parameters does not.
+        rows = [(self.path / run / "metrics.csv").read_text().splitlines()[1].split(",") for run in ("whole", "none")]
+        self.assertNotEqual(rows[0][1], rows[1][1])
+        outputs = {self.burt("sample", "--model", "part", "--length", "20", "--seed", "1").stdout for _ in range(2)}
+        self.assertEqual(len(outputs), 1)
+        # Another one for the rest of a run.
+        self.burt("train", "gpt", "--resume", "part", "--steps", "33", "--dropout", "0")
+        self.assertEqual(self.header("part/state.safetensors")[1]["dropout"], "0")
+        self.assertIn("--dropout: expected a number from 0 to 0.999999, got '1'", self.refused("train", "gpt", "--dropout", "1"))
+
+    def test_a_run_from_before_dropout_has_none(self):
+        self.train("--steps", "3", "--out", "run")
+        path = self.path / "run/state.safetensors"
+        data = path.read_bytes()
+        length = struct.unpack_from("<Q", data)[0]
+        header = json.loads(data[8:8 + length])
+        del header["__metadata__"]["dropout"]
+        text = json.dumps(header).encode()
+        text += b" " * (-len(text) % 8)
+        path.write_bytes(struct.pack("<Q", len(text)) + text + data[8 + length:])
+        self.burt("train", "gpt", "--resume", "run", "--steps", "5")
+        self.assertEqual(self.header("run/state.safetensors")[1]["dropout"], "0")
 
     def test_gpts_without_biases_and_with_a_tied_head_train_and_resume(self):
         self.train("--steps", "3", "--out", "run", "--no-biases", "--tied", "--final-norm")

@@ -39,6 +39,20 @@ TEST(Gpt2Config, PassesOverWhatDoesNotChangeTheModel) {
       R"("n_inner": null, "attn_pdrop": 0.1, "x": {"a": [1, {"b": [[]]}, -2.5e3], "c": {}}, "y": [true, false, null, "]"], )";
   EXPECT_EQ(gpt2ConfigFromJson("{" + other + sizes + "}").layers, 3u);
 }
+TEST(Gpt2Config, TakesADropoutThatIsTheSameEverywhere) {
+  const auto dropoutIn = [](const std::string& json) {
+    return gpt2ConfigFromJson("{" + sizes + json + "}").dropout;
+  };
+  EXPECT_EQ(dropoutIn(""), 0);
+  EXPECT_EQ(dropoutIn(R"(, "attn_pdrop": 0.1, "embd_pdrop": 0.1, "resid_pdrop": 0.1)"), 0.1);
+  EXPECT_EQ(dropoutIn(R"(, "attn_pdrop": 0.1, "embd_pdrop": 0.1)"), 0);
+  EXPECT_EQ(dropoutIn(R"(, "attn_pdrop": 0.1, "embd_pdrop": 0.2, "resid_pdrop": 0.1)"), 0);
+  EXPECT_EQ(dropoutIn(R"(, "attn_pdrop": 1.0, "embd_pdrop": 1, "resid_pdrop": 1)"), 0);
+  EXPECT_TRUE(contains(refusal("{" + sizes + R"(, "attn_pdrop": 1.5})"),
+                       "'attn_pdrop' is 1.500000, expected 0 to 1"));
+  EXPECT_TRUE(contains(refusal("{" + sizes + R"(, "resid_pdrop": -0.1})"),
+                       "'resid_pdrop' is -0.100000, expected 0 to 1"));
+}
 TEST(Gpt2Config, RefusesAnotherModel) {
   EXPECT_TRUE(contains(refusal("{}"),
                        "cannot read 'c.json': it has no 'n_layer'; is it the config.json of a GPT-2?"));
@@ -74,9 +88,11 @@ TEST(Gpt2Config, WrittenAndReadIsTheSame) {
   for (const Activation activation :
        {Activation::geluTanh, Activation::gelu, Activation::relu, Activation::tanh}) {
     config.activation = activation;
+    config.dropout = activation == Activation::gelu ? 0.125 : 0;
     const GptConfig again = gpt2ConfigFromJson(gpt2ConfigToJson(config));
     EXPECT_EQ(again.activation, activation);
     EXPECT_EQ(again.normEpsilon, 3e-7);
+    EXPECT_EQ(again.dropout, config.dropout);
     EXPECT_EQ(again.hiddenWidth(), 20u);
     EXPECT_EQ(again.layers, 3u);
     EXPECT_EQ(again.context, 16u);

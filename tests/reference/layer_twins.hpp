@@ -4,6 +4,7 @@
 
 #include <burtorch/core/backward.hpp>
 #include <burtorch/core/reduce.hpp>
+#include <burtorch/nn/drop_mask.hpp>
 #include <burtorch/nn/embedding.hpp>
 #include <burtorch/nn/parameter_nodes.hpp>
 #include <cmath>
@@ -63,10 +64,32 @@ Outputs<T> layerNorm(const Parameter& gain, const Parameter& bias, double epsilo
   return y;
 }
 
-/// Causal attention over samples of `positions` columns.
+/// What a number is multiplied by, from the definition: place `row` of the key's stream, then two rounds with the column.
+inline double kept(const Dropout& dropped, std::size_t row, std::size_t column) {
+  if (dropped.probability == 0) return 1;
+  std::uint64_t start = 0;
+  Rng rng(dropped.key);
+  for (std::size_t i = 0; i <= row; ++i) start = rng.next();
+  constexpr std::uint64_t word = UINT64_C(1) << 32;
+  std::uint64_t z = (start + dropped.firstColumn + column) % word;
+  z = (z ^ z / 65536) * 0x7feb352d % word;
+  z = (z ^ z / 32768 ^ start / word) * 0x846ca68b % word;
+  // Ordered as signed numbers: what is dropped begins in the middle.
+  const double place = static_cast<double>((z + word / 2) % word) / static_cast<double>(word);
+  const double probability = std::round(dropped.probability * word) / word;
+  return place < probability ? 0 : 1 / (1 - probability);
+}
+template <class T> Outputs<T> dropout(const Matrix<T>& x, const Dropout& dropped) {
+  Outputs<T> y;
+  for (std::size_t r = 0; r < x.rows(); ++r)
+    for (std::size_t c = 0; c < x.columns(); ++c) y.push_back(x(r, c) * kept(dropped, r, c));
+  return y;
+}
+
+/// Causal attention over samples of `positions` columns. The mask of the weights has a row for every head and key.
 template <class T>
 Outputs<T> attention(const Matrix<T>& q, const Matrix<T>& k, const Matrix<T>& v, std::size_t heads,
-                     std::size_t positions) {
+                     std::size_t positions, const Dropout& dropped = {}) {
   const std::size_t size = q.rows() / heads;
   Outputs<T> y(q.size());
   for (std::size_t sample = 0; sample < q.columns(); sample += positions)
@@ -77,7 +100,11 @@ Outputs<T> attention(const Matrix<T>& q, const Matrix<T>& k, const Matrix<T>& v,
         for (std::size_t u = sample; u <= t; ++u)
           scores.push_back(innerProduct(query, k.rowsFrom(row, size).column(u)) /
                            std::sqrt(static_cast<double>(size)));
-        const auto weights = softmax(scores);
+        const auto all = softmax(scores);
+        Outputs<T> weights;
+        for (std::size_t u = 0; u <= t - sample; ++u)
+          weights.push_back(dropped.probability == 0 ? Value<T>(all[u])
+                                                     : all[u] * kept(dropped, row / size * positions + u, t));
         for (std::size_t d = row; d < row + size; ++d)
           y[d * q.columns() + t] = innerProduct(weights, v.row(d).subrange(sample, t - sample + 1));
       }

@@ -1,9 +1,15 @@
 // The settings of a GPT-2 as Hugging Face's transformers keep them: config.json, beside the tensors (gpt2_file.hpp).
 //
-// A setting that would change what the model computes, and that a Gpt does not have, is an error; all others (dropout, token
-// numbers, names of classes, ...) are passed over. Files are anybody's: every size is bounded.
+// A setting that would change what the model computes, and that a Gpt does not have, is an error; all others (token numbers, names
+// of classes, ...) are passed over. Files are anybody's: every size is bounded.
+//
+// Dropout takes part in trainings alone, so nothing that a file says of it changes what a loaded model computes. A Gpt has one
+// probability where GPT-2 has three: the file's if it gives all three and they agree, and otherwise 0, which a training that
+// continues may set as it likes.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <string>
@@ -28,6 +34,8 @@ inline constexpr ActivationName activationNames[] = {{"gelu_new", Activation::ge
                                                      {"relu", Activation::relu},
                                                      {"tanh", Activation::tanh}};
 
+inline constexpr std::array<std::string_view, 3> dropoutNames{"attn_pdrop", "embd_pdrop", "resid_pdrop"};
+
 /// Reads config.json; a helper of `gpt2ConfigFromJson`.
 class ConfigReader {
  public:
@@ -44,6 +52,7 @@ class ConfigReader {
                           : config_.vocabulary == 0 ? "vocab_size"
                                                     : nullptr;
     if (missing != nullptr) refuse(std::string("it has no '") + missing + "'");
+    if (std::ranges::count(dropouts_, dropouts_[0]) == 3) config_.dropout = dropouts_[0];
     config_.check();
     return config_;
   }
@@ -59,6 +68,8 @@ class ConfigReader {
       if (!reader_.takesNull()) readSize(key, config_.hidden);
     } else if (key == "layer_norm_epsilon") {
       config_.normEpsilon = reader_.real();
+    } else if (const auto at = std::ranges::find(gpt2::dropoutNames, key); at != gpt2::dropoutNames.end()) {
+      readDropout(key, dropouts_[static_cast<std::size_t>(at - gpt2::dropoutNames.begin())]);
     } else if (key == "activation_function") {
       readActivation();
     } else if (key == "model_type") {
@@ -77,6 +88,12 @@ class ConfigReader {
     if (number == 0 || number > UINT32_MAX)
       refuse("'" + key + "' is " + std::to_string(number) + ", expected 1 to 2^32 - 1");
     size = static_cast<std::size_t>(number);
+  }
+  void readDropout(const std::string& key, double& probability) {
+    probability = reader_.real();
+    if (!(probability >= 0 && probability <= 1))
+      refuse("'" + key + "' is " + std::to_string(probability) + ", expected 0 to 1");
+    if (probability == 1) probability = 0;  // transformers takes it; nobody can learn with it
   }
   void readActivation() {
     const std::string name = reader_.string();
@@ -98,6 +115,7 @@ class ConfigReader {
   }
 
   JsonReader reader_;
+  std::array<double, 3> dropouts_{-1, -2, -3};  // until they are read they do not agree
   std::string_view source_;
   GptConfig config_{.vocabulary = 0,
                     .context = 0,
@@ -128,7 +146,7 @@ inline void requireGpt2(const GptConfig& config) {
        nameOf(config.activation).data());
 }
 
-/// The config.json of such a model, without dropout, as it computes here.
+/// The config.json of such a model.
 inline std::string gpt2ConfigToJson(const GptConfig& config) {
   requireGpt2(config);
   std::string json = "{\n  \"architectures\": [\"GPT2LMHeadModel\"],\n  \"model_type\": \"gpt2\"";
@@ -147,10 +165,12 @@ inline std::string gpt2ConfigToJson(const GptConfig& config) {
   add("n_positions", std::to_string(config.context));
   add("n_ctx", std::to_string(config.context));
   add("vocab_size", std::to_string(config.vocabulary));
-  char epsilon[32];
-  add("layer_norm_epsilon",
-      {epsilon, std::to_chars(epsilon, epsilon + sizeof epsilon, config.normEpsilon).ptr});
-  for (const char* dropout : {"attn_pdrop", "embd_pdrop", "resid_pdrop"}) add(dropout, "0.0");
+  const auto addReal = [&](std::string_view key, double value) {
+    char text[32];
+    add(key, value == 0 ? "0.0" : std::string(text, std::to_chars(text, text + sizeof text, value).ptr));
+  };
+  addReal("layer_norm_epsilon", config.normEpsilon);
+  for (const std::string_view name : gpt2::dropoutNames) addReal(name, config.dropout);
   add("tie_word_embeddings", "true");
   return json + "\n}\n";
 }

@@ -11,6 +11,7 @@
 #include "../nn/activation.hpp"
 #include "../nn/attention.hpp"
 #include "../nn/cross_entropy.hpp"
+#include "../nn/dropout.hpp"
 #include "../nn/elementwise.hpp"
 #include "../nn/embedding.hpp"
 #include "../nn/layer_norm.hpp"
@@ -34,6 +35,9 @@ struct GptConfig {
   Activation activation = Activation::relu;  // of the feed-forward network; GPT-2 has geluTanh
 
   double normEpsilon = 1e-5;  // of the layer norms
+  // The probability with which a training drops a number: of the sum of the embeddings, of the weights of attention, and of what
+  // attention and the feed-forward network add. Only a loss that is given a DropoutKey has it.
+  double dropout = 0;
 
   std::size_t vocabularyRows() const { return paddedVocabulary > 0 ? paddedVocabulary : vocabulary; }
   std::size_t hiddenWidth() const { return hidden > 0 ? hidden : 4 * width; }
@@ -45,6 +49,8 @@ struct GptConfig {
            paddedVocabulary);
     if (!(normEpsilon > 0))
       fail("the epsilon of a GPT's layer norms is %g; it must be positive", normEpsilon);
+    if (!(dropout >= 0 && dropout < 1))
+      fail("the dropout of a GPT is %g; expected a probability of at least 0 and below 1", dropout);
     if (hasAttentionBias && !hasBiases) fail("a GPT without biases cannot have them on q, k and v");
     if (width % heads != 0) fail("a width of %zu cannot be shared among %zu heads", width, heads);
   }
@@ -93,26 +99,51 @@ template <class T, Config C = defaultConfig> class Gpt {
   /// The logits of every position, [rows of the vocabulary][columns], of samples with `positions` tokens each; 0: a whole context. A
   /// shorter text than the context is one sample of its own length.
   Matrix<T, C> logits(std::span<const TokenId> tokens, std::size_t positions = 0) const {
-    if (positions == 0) positions = config_.context;
-    if (positions > config_.context)
-      fail("Gpt: samples of %zu tokens are longer than the context, %zu", positions, config_.context);
-    if (tokens.empty() || tokens.size() % positions != 0)
-      fail("Gpt: expected a multiple of %zu tokens, got %zu", positions, tokens.size());
-    requireInVocabulary(tokens, "token");
-    Matrix<T, C> x =
-        tokens_.template lookup<T, C>(tokens, tokens.size()) +
-        positions_.template repeated<T, C>(std::span(places_).first(positions), tokens.size() / positions);
-    for (const Block& block : blocks_) x = block(x, config_, positions);
-    if (!finalNorm_.empty()) x = finalNorm_[0](x);
-    return head_[0](x);
+    return logitsDropping(0, tokens, positions, {});
+  }
+  /// The same with the dropout of a training's step; without one in the config these are the logits above.
+  Matrix<T, C> logits(std::span<const TokenId> tokens, std::size_t positions, const DropoutKey& key) const {
+    return logitsDropping(config_.dropout, tokens, positions, key);
   }
   /// The mean cross-entropy of all positions that have a target.
   Value<T, C> loss(std::span<const TokenId> tokens, std::span<const TokenId> targets) const {
     requireInVocabulary(targets, "target");
     return meanCrossEntropy(logits(tokens), targets);
   }
+  /// The same with the dropout of a training's step.
+  Value<T, C> loss(std::span<const TokenId> tokens, std::span<const TokenId> targets,
+                   const DropoutKey& key) const {
+    requireInVocabulary(targets, "target");
+    return meanCrossEntropy(logits(tokens, 0, key), targets);
+  }
 
  private:
+  /// The dropouts of one recording, in the order of the model: each has a key of its own, and its columns are those of a batch.
+  struct Dropouts {
+    double probability;
+    DropoutKey key;
+    std::size_t firstColumn;
+    std::uint64_t site = 0;
+
+    Dropout next() { return {probability, probability > 0 ? key.of(site++) : 0, firstColumn}; }
+  };
+  Matrix<T, C> logitsDropping(double probability, std::span<const TokenId> tokens, std::size_t positions,
+                              const DropoutKey& key) const {
+    if (positions == 0) positions = config_.context;
+    if (positions > config_.context)
+      fail("Gpt: samples of %zu tokens are longer than the context, %zu", positions, config_.context);
+    if (tokens.empty() || tokens.size() % positions != 0)
+      fail("Gpt: expected a multiple of %zu tokens, got %zu", positions, tokens.size());
+    requireInVocabulary(tokens, "token");
+    Dropouts dropouts{probability, key, key.firstSample * positions};
+    Matrix<T, C> x = dropout(tokens_.template lookup<T, C>(tokens, tokens.size()) +
+                                 positions_.template repeated<T, C>(std::span(places_).first(positions),
+                                                                    tokens.size() / positions),
+                             dropouts.next());
+    for (const Block& block : blocks_) x = block(x, config_, positions, dropouts);
+    if (!finalNorm_.empty()) x = finalNorm_[0](x);
+    return head_[0](x);
+  }
   /// Where rows are padded; otherwise embedding and loss find out themselves.
   void requireInVocabulary(std::span<const TokenId> tokens, const char* what) const {
     if (config_.vocabularyRows() == config_.vocabulary) return;
@@ -143,13 +174,15 @@ template <class T, Config C = defaultConfig> class Gpt {
           contract(layout, name + "mlp.fc2", config.hiddenWidth(), config.width, config.hasBiases,
                    ParameterRole::residual) {}
 
-    Matrix<T, C> operator()(const Matrix<T, C>& x, const GptConfig& config, std::size_t positions) const {
+    Matrix<T, C> operator()(const Matrix<T, C>& x, const GptConfig& config, std::size_t positions,
+                            Dropouts& dropouts) const {
       const Matrix<T, C> all = qkv(norm1(x));
       const std::size_t w = config.width;
-      const Matrix<T, C> y = x + projection(attention(all.rowsFrom(0, w), all.rowsFrom(w, w),
-                                                      all.rowsFrom(2 * w, w), config.heads, positions));
+      const Matrix<T, C> mixed = attention(all.rowsFrom(0, w), all.rowsFrom(w, w), all.rowsFrom(2 * w, w),
+                                           config.heads, positions, dropouts.next());
+      const Matrix<T, C> y = x + dropout(projection(mixed), dropouts.next());
       const Matrix<T, C> hidden = expand(norm2(y));
-      return y + contract(activate(config.activation, hidden));
+      return y + dropout(contract(activate(config.activation, hidden)), dropouts.next());
     }
   };
 

@@ -8,10 +8,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "../simd/transpose.hpp"
 #include "attention_tiles.hpp"
+#include "drop_mask.hpp"
 #include "scratch.hpp"
 
 BURTORCH_FUSE_BEGIN
@@ -22,6 +24,7 @@ template <class T> struct BlockedAttention {
   std::size_t size, positions, columns;
   T scale;
   const T *queries, *keys, *values;
+  std::optional<DropMask<T>> mask{};  // of the weights [key][query]
 
   /// Fills in `out`, and for each position the largest score in `most` and 1 / (sum of exp((score - most) scale)) in `share`.
   void value(T* out, T* most, T* share) const {
@@ -35,7 +38,10 @@ template <class T> struct BlockedAttention {
         forEachStrip(n, [&]<std::size_t vectors>(std::size_t w) {
           const bool isDiagonal = u == t;
           scores<vectors>(keysFrom(at.keys, u), at.queries + w, at.weights + w, w, isDiagonal);
-          for (std::size_t c = w; c < w + vectors * lanes; c += lanes) softmax(at, c, u == 0, isDiagonal);
+          for (std::size_t c = w; c < w + vectors * lanes; c += lanes) {
+            softmax(at, c, u == 0, isDiagonal);
+            if (mask) drop(at.weights, c, u, t);
+          }
           Tiles::template mixtures<vectors>(keysFrom(at.values, u), at.weights + w, at.mixed + w, size,
                                             isDiagonal ? w : block, isDiagonal,
                                             {u > 0, u > 0 ? at.shares + w : nullptr});
@@ -56,7 +62,7 @@ template <class T> struct BlockedAttention {
     for (std::size_t t = 0; t < positions; t += block) {
       const std::size_t n = std::min(block, positions - t);
       startSlope(at, slope, t, n);
-      for (std::size_t u = 0; u <= t; u += block) slopeOfBlock(at, slope, u, n, u == t);
+      for (std::size_t u = 0; u <= t; u += block) slopeOfBlock(at, slope, u, t, n);
       if (slope.queryGradient != nullptr) addRows(at.mixed, block, n, slope.queryGradient + t);
     }
     if (slope.keyGradient != nullptr) addTurned(at, at.keySlopes, slope.keyGradient);
@@ -214,6 +220,14 @@ template <class T> struct BlockedAttention {
     put(at.shares + c, share);
     put(at.sums + c, isFirst ? sum : get(at.sums + c) * share + sum);
   }
+  /// Drops weights, or passes their gradients on: of the vector of queries from t + c on, and the keys from u on that it sees.
+  void drop(T* numbers, std::size_t c, std::size_t u, std::size_t t) const {
+    const std::size_t seen = u == t ? c + lanes : block;
+    for (std::size_t i = 0; i < seen; ++i) {
+      T* const to = numbers + i * block + c;
+      put(to, mask->drop(get(to), mask->row(u + i), t + c));
+    }
+  }
   void finish(const Memory& at, std::size_t n, T* out, T* most, T* share) const {
     for (std::size_t t = 0; t < n; ++t) {
       most[t] = at.mosts[t];
@@ -238,13 +252,17 @@ template <class T> struct BlockedAttention {
         at.dots[i] = at.dots[i] + slope.out[e * columns + t + i] * at.outSlopes[e * block + i];
   }
   /// What a block of queries and one of keys contribute to all gradients.
-  void slopeOfBlock(const Memory& at, const Slope& slope, std::size_t u, std::size_t n,
-                    bool isDiagonal) const {
+  void slopeOfBlock(const Memory& at, const Slope& slope, std::size_t u, std::size_t t, std::size_t n) const {
+    const bool isDiagonal = u == t;
     const T *k = keysFrom(at.keys, u), *v = keysFrom(at.values, u);
     forEachStrip(n, [&]<std::size_t vectors>(std::size_t w) {
       scores<vectors>(k, at.queries + w, at.weights + w, w, isDiagonal);
       scores<vectors>(v, at.outSlopes + w, at.scoreSlopes + w, w, isDiagonal);
-      for (std::size_t c = w; c < w + vectors * lanes; c += lanes) slopeOfSoftmax(at, c, n, isDiagonal);
+      for (std::size_t c = w; c < w + vectors * lanes; c += lanes) {
+        if (mask) drop(at.scoreSlopes, c, u, t);
+        slopeOfSoftmax(at, c, n, isDiagonal);
+        if (mask) drop(at.weights, c, u, t);
+      }
       if (slope.queryGradient != nullptr)
         Tiles::template mixtures<vectors>(k, at.scoreSlopes + w, at.mixed + w, size, isDiagonal ? w : block,
                                           isDiagonal, {u > 0});

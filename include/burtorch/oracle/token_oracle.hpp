@@ -8,6 +8,9 @@
 // depends on the batch, the tile and the model alone, so the bits are the same for any number of threads, one included. Each
 // thread has a tape of its own. Large models have one shard, since more gradients would need too much memory; there the threads
 // share single layers instead (base/workers.hpp).
+//
+// f has no dropout. A training passes the step whose gradient it wants, and a model whose loss takes a DropoutKey then drops what
+// belongs to this step; a sample's mask depends on its place in the batch, so tiles and threads change nothing.
 #pragma once
 
 #include <algorithm>
@@ -20,6 +23,7 @@
 
 #include "../base/workers.hpp"
 #include "../core/backward.hpp"
+#include "../nn/drop_mask.hpp"
 #include "../nn/embedding.hpp"
 #include "../nn/parameter_store.hpp"
 #include "shard_sum.hpp"
@@ -86,29 +90,14 @@ template <class Model, TokenSamples Samples> class TokenOracle {
   double value(std::span<const std::size_t> batch) {
     requireSamples(batch);
     return overShards(batch, shardCount(batch.size()), [&](Lane& lane, const Shard& shard) {
-      return overTiles(lane, batch, shard, [](const auto&, double) {});
+      return overTiles(lane, batch, shard, nullptr, [](const auto&, double) {});
     });
   }
   /// The mean loss over samples, and its gradient: whatever `gradients` held before is gone.
-  double gradient(std::span<const std::size_t> batch) {
-    requireSamples(batch);
-    const std::size_t shards = shardCount(batch.size());
-    const auto sweep = [](const auto& root, double share) { backward(root, static_cast<Scalar>(share)); };
-    if (shards == 1) {
-      parameters_.zeroGrad();
-      const CurrentWorkers help(workers());
-      return overTiles(boundLane(), batch, {0, batch.size()}, sweep);
-    }
-    if (sum_ == nullptr)
-      sum_ = std::make_unique<ShardSum<Scalar>>(parameters_.gradientBuffer(), parameters_.layout());
-    sum_->start(shards, workers() != nullptr ? workers()->size() : 1);
-    return overShards(batch, shards, [&](Lane& lane, const Shard& shard) {
-      GradientBuffer<Scalar>& buffer = sum_->bufferOf(shard.index);
-      lane.tape.bind(parameters_.binding(buffer));
-      const double loss = overTiles(lane, batch, shard, sweep);
-      sum_->finish(shard.index, buffer);
-      return loss;
-    });
+  double gradient(std::span<const std::size_t> batch) { return gradientOf(batch, nullptr); }
+  /// The same with the dropout that a model has in a step of a training.
+  double gradient(std::span<const std::size_t> batch, const StepKey& step) {
+    return gradientOf(batch, &step);
   }
   /// f_i and its gradient into a span of the caller's.
   double gradient(std::size_t sample, std::span<Scalar> into) {
@@ -123,7 +112,8 @@ template <class Model, TokenSamples Samples> class TokenOracle {
   }
 
   /// After a loss that is not finite: a sentence that names the first node, in the order of recording, that is not.
-  std::string describeFirstNonFinite(std::span<const std::size_t> batch) {
+  /// `step` is the training's step if the loss was that of one.
+  std::string describeFirstNonFinite(std::span<const std::size_t> batch, const StepKey* step = nullptr) {
     for (const Parameter& block : model_.layout().blocks())
       for (std::size_t i = 0; i < block.size(); ++i)
         if (!ScalarTraits<Scalar>::isFinite(parameters_.values(block)[i]))
@@ -132,7 +122,7 @@ template <class Model, TokenSamples Samples> class TokenOracle {
     requireSamples(batch);
     std::string found;
     const auto& tape = boundLane().tape;
-    overTiles(*lanes_[0], batch, {0, batch.size()}, [&](const auto& root, double share) {
+    overTiles(*lanes_[0], batch, {0, batch.size()}, step, [&](const auto& root, double share) {
       const auto describe = [&](std::span<const Scalar> numbers, const char* what) {
         for (std::size_t i = 0; i < numbers.size() && found.empty(); ++i)
           if (!ScalarTraits<Scalar>::isFinite(numbers[i]))
@@ -149,6 +139,26 @@ template <class Model, TokenSamples Samples> class TokenOracle {
   }
 
  private:
+  double gradientOf(std::span<const std::size_t> batch, const StepKey* step) {
+    requireSamples(batch);
+    const std::size_t shards = shardCount(batch.size());
+    const auto sweep = [](const auto& root, double share) { backward(root, static_cast<Scalar>(share)); };
+    if (shards == 1) {
+      parameters_.zeroGrad();
+      const CurrentWorkers help(workers());
+      return overTiles(boundLane(), batch, {0, batch.size()}, step, sweep);
+    }
+    if (sum_ == nullptr)
+      sum_ = std::make_unique<ShardSum<Scalar>>(parameters_.gradientBuffer(), parameters_.layout());
+    sum_->start(shards, workers() != nullptr ? workers()->size() : 1);
+    return overShards(batch, shards, [&](Lane& lane, const Shard& shard) {
+      GradientBuffer<Scalar>& buffer = sum_->bufferOf(shard.index);
+      lane.tape.bind(parameters_.binding(buffer));
+      const double loss = overTiles(lane, batch, shard, step, sweep);
+      sum_->finish(shard.index, buffer);
+      return loss;
+    });
+  }
   void requireSamples(std::span<const std::size_t> batch) const {
     if (batch.empty()) fail("TokenOracle: the mean over an empty batch");
     for (const std::size_t sample : batch)
@@ -210,20 +220,28 @@ template <class Model, TokenSamples Samples> class TokenOracle {
   }
   /// Calls `visit(root, share)` for every tile, while it is on the tape. Returns the shard's share of the mean loss.
   template <class Visit>
-  double overTiles(Lane& lane, std::span<const std::size_t> batch, const Shard& shard, Visit visit) {
+  double overTiles(Lane& lane, std::span<const std::size_t> batch, const Shard& shard, const StepKey* step,
+                   Visit visit) {
     const CurrentTape here(lane.tape);
     double sum = 0;
     for (std::size_t first = shard.first; first < shard.end; first += tile_) {
       const std::size_t count = std::min(tile_, shard.end - first), columns = model_.columnsFor(count);
       place(lane, batch.subspan(first, count), columns);
       const SampleScope scope(lane.tape);
-      const auto root = model_.loss(std::span<const TokenId>(lane.tokens).first(model_.tokenCount(columns)),
-                                    std::span<const TokenId>(lane.targets).first(columns));
+      const auto root = lossOf(std::span<const TokenId>(lane.tokens).first(model_.tokenCount(columns)),
+                               std::span<const TokenId>(lane.targets).first(columns), step, first);
       const double share = static_cast<double>(count) / static_cast<double>(batch.size());
       sum += share * static_cast<double>(root.value());
       visit(root, share);
     }
     return sum;
+  }
+  /// The loss on the tape, of samples from `first` on in their batch.
+  auto lossOf(std::span<const TokenId> tokens, std::span<const TokenId> targets, const StepKey* step,
+              std::size_t first) const {
+    if constexpr (requires(DropoutKey key) { model_.loss(tokens, targets, key); })
+      if (step != nullptr) return model_.loss(tokens, targets, DropoutKey{*step, first});
+    return model_.loss(tokens, targets);
   }
   /// Puts the samples where the model wants them. Together they fill all its columns.
   void place(Lane& lane, std::span<const std::size_t> batch, std::size_t columns) const {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "../base/rng.hpp"
+#include "../base/step_key.hpp"
 #include "clip.hpp"
 #include "optimizer.hpp"
 #include "schedule.hpp"
@@ -34,6 +35,14 @@ concept TrainingOracle = EvaluationOracle<O> && requires(O& oracle, std::span<co
   { oracle.parameters() } -> std::convertible_to<std::span<typename O::Scalar>>;
   { oracle.gradients() } -> std::convertible_to<std::span<typename O::Scalar>>;
   { oracle.gradient(batch) } -> std::convertible_to<double>;
+};
+
+/// What a training whose gradients are random within a step has: `gradient` takes the step too, and its result depends on the
+/// batch and this key alone. A TokenOracle is one, for the dropout of its model.
+template <class O>
+concept SteppedOracle = TrainingOracle<O> &&
+    requires(O& oracle, std::span<const std::size_t> batch, const StepKey& step) {
+  { oracle.gradient(batch, step) } -> std::convertible_to<double>;
 };
 
 /// Optimizer<T, Method> of optimizer.hpp, or any other type with these two functions.
@@ -96,6 +105,7 @@ template <class Train, class Validation, class Steps = Optimizer<typename Train:
         optimizer_(optimizer),
         schedule_(schedule),
         options_(options),
+        seed_(seed),
         rng_(seed) {
     if (options.batch == 0) fail("Training: expected a batch of at least 1 sample, got 0");
     if (options.batch > train.size())
@@ -109,6 +119,8 @@ template <class Train, class Validation, class Steps = Optimizer<typename Train:
   std::uint64_t stepsDone() const { return optimizer_.steps(); }
   /// The state of the random stream that draws batches.
   Rng& rng() { return rng_; }
+  /// What a step draws its dropout from.
+  StepKey keyOf(std::uint64_t step) const { return {seed_, step}; }
   /// The samples of the last step.
   std::span<const std::size_t> batch() const { return batch_; }
 
@@ -156,7 +168,10 @@ template <class Train, class Validation, class Steps = Optimizer<typename Train:
   TrainingStep measure() {
     for (std::size_t& sample : batch_) sample = rng_.index(train_.size());
     TrainingStep step{.step = stepsDone() + 1};
-    step.loss = train_.gradient(batch_);
+    if constexpr (SteppedOracle<Train>)
+      step.loss = train_.gradient(batch_, keyOf(step.step));
+    else
+      step.loss = train_.gradient(batch_);
     step.gradientNorm = options_.clipNorm > 0
                             ? clipByNorm(std::span<T>(train_.gradients()), options_.clipNorm)
                             : normOf(std::span<const T>(train_.gradients()));
@@ -168,6 +183,7 @@ template <class Train, class Validation, class Steps = Optimizer<typename Train:
   Steps& optimizer_;
   Schedule schedule_;
   TrainingOptions options_;
+  std::uint64_t seed_;
   Rng rng_;
   std::vector<std::size_t> batch_;
 };
