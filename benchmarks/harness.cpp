@@ -104,7 +104,8 @@ void printTable(const std::vector<Row>& rows) {
     for (const Figures* figures : {&row.params, &row.extra})
       for (const auto& [name, value] : *figures)
         notes += "  " + name + " " + (value.isWord() ? value.word() : rounded(value.number()));
-    const std::string mode = row.work == "step" ? row.mode + " step" : row.mode;
+    const bool hasWork = row.work == "step" || row.experiment == "kernels";
+    const std::string mode = hasWork ? row.mode + " " + row.work : row.mode;
     std::printf("%-10s %-22s ", row.system.c_str(), mode.c_str());
     if (row.isOk())
       std::printf("%12s %12s %6.1f%% %8s%s\n", duration(row.nsMin).c_str(), duration(row.nsMedian).c_str(),
