@@ -47,7 +47,7 @@ template <class V> BURTORCH_INLINE V fill(NumberOf<V> number) { return number - 
 /// a < b ? a : b and a > b ? a : b, so b where either is NaN: one instruction on x86, of which g++ 12 makes a comparison and a
 /// selection for registers of AVX-512. Masked: it warns of its own _mm512_min_ps.
 template <class V> BURTORCH_INLINE V smaller(V a, V b) {
-  using T = NumberOf<V>;
+  using T [[maybe_unused]] = NumberOf<V>;
 #if defined(__AVX512F__)
   if constexpr (sizeof(V) == 64 && sizeof(T) == 4) return _mm512_mask_min_ps(a, 0xffff, a, b);
   if constexpr (sizeof(V) == 64 && sizeof(T) == 8) return _mm512_mask_min_pd(a, 0xff, a, b);
@@ -59,7 +59,7 @@ template <class V> BURTORCH_INLINE V smaller(V a, V b) {
   return a < b ? a : b;
 }
 template <class V> BURTORCH_INLINE V larger(V a, V b) {
-  using T = NumberOf<V>;
+  using T [[maybe_unused]] = NumberOf<V>;
 #if defined(__AVX512F__)
   if constexpr (sizeof(V) == 64 && sizeof(T) == 4) return _mm512_mask_max_ps(a, 0xffff, a, b);
   if constexpr (sizeof(V) == 64 && sizeof(T) == 8) return _mm512_mask_max_pd(a, 0xff, a, b);
