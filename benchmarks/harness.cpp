@@ -119,7 +119,7 @@ void printTable(const std::vector<Row>& rows) {
       for (const auto& [name, value] : *figures)
         if (name != errorName)
           notes += "  " + name + " " + (value.isWord() ? value.word() : rounded(value.number()));
-    const bool isNamed = row.work == "step" || row.work == "build";
+    const bool isNamed = row.work == "step" || row.work == "build" || row.experiment == "kernels";
     const std::string mode = isNamed ? row.mode + " " + row.work : row.mode;
     std::printf("%-10s %-22s ", row.system.c_str(), mode.c_str());
     if (row.isOk())

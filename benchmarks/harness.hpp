@@ -169,6 +169,7 @@ Trial tinyTrial(const Options&);
 Trial gptTrial(const Options&, std::size_t batch);
 Trial mlpTrial(const Options&, std::size_t batch, std::size_t hidden);
 std::vector<Row> saveload(const Options&);
+std::vector<Row> kernels(const Options&);
 
 /// Keeps a number alive and hides where it comes from, so that nothing folds and nothing is dropped.
 [[gnu::always_inline]] inline void launder(double& x) { asm volatile("" : "+x"(x)::"memory"); }

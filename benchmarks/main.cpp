@@ -25,15 +25,16 @@ namespace bench {
 [[gnu::weak]] std::vector<Row> mlp(const Options&);
 [[gnu::weak]] std::vector<Row> saveload(const Options&);
 [[gnu::weak]] std::vector<Row> threads(const Options&);
+[[gnu::weak]] std::vector<Row> kernels(const Options&);
 }  // namespace bench
 
 namespace {
 
 const std::map<std::string, std::vector<bench::Row> (*)(const bench::Options&)> experiments{
-    {"tiny", bench::tiny},         {"small", bench::small},    {"scale", bench::scale},
-    {"memory", bench::memory},     {"energy", bench::energy},  {"moons", bench::moons},
-    {"compile", bench::compile},   {"gpt", bench::gpt},        {"mlp", bench::mlp},
-    {"saveload", bench::saveload}, {"threads", bench::threads}};
+    {"tiny", bench::tiny},         {"small", bench::small},     {"scale", bench::scale},
+    {"memory", bench::memory},     {"energy", bench::energy},   {"moons", bench::moons},
+    {"compile", bench::compile},   {"gpt", bench::gpt},         {"mlp", bench::mlp},
+    {"saveload", bench::saveload}, {"threads", bench::threads}, {"kernels", bench::kernels}};
 
 [[noreturn]] void complain(const std::string& sentence) {
   std::fprintf(stderr, "bench: %s (see ./bench --help)\n", sentence.c_str());
@@ -123,7 +124,7 @@ bench::Options parse(int argc, char** argv) {
   if (options.experiment != "gpt" && options.experiment != "threads" && !options.shape.empty())
     complain("--shape is for gpt and threads");
   if (options.experiment != "mlp" && !options.data.empty()) complain("--data is for mlp");
-  const std::string alone[] = {"moons", "compile", "scale"};
+  const std::string alone[] = {"moons", "compile", "scale", "kernels"};
   if (!options.peers.empty() &&
       std::find(std::begin(alone), std::end(alone), options.experiment) != std::end(alone))
     complain("--peers is not for " + options.experiment + ": nobody else does it");

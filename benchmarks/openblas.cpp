@@ -74,14 +74,7 @@ std::string firstLineOf(const std::filesystem::path& path) {
   return line;
 }
 
-}  // namespace
-
-std::vector<Contestant> openblasProducts(const burtorch::GptConfig& config, std::size_t batch,
-                                         const Figures& params) {
-  std::vector<std::string> shape;
-  for (const std::size_t size :
-       {config.vocabulary, config.context, config.width, config.heads, config.layers, batch})
-    shape.push_back(std::to_string(size));
+std::vector<Contestant> contestantsOf(const std::vector<std::string>& shape, const Figures& params) {
   const auto errors =
       std::filesystem::temp_directory_path() / ("burtorch-openblas-" + std::to_string(getpid()));
   const auto started = [&](const std::string& kernels) {
@@ -97,12 +90,29 @@ std::vector<Contestant> openblasProducts(const burtorch::GptConfig& config, std:
   std::error_code ignored;
   std::filesystem::remove(errors, ignored);
   if (own->version().empty()) {
-    std::fprintf(stderr, "gpt: no limit rows: %s\n", why.c_str());
+    std::fprintf(stderr, "bench: no limit rows: %s\n", why.c_str());
     return {};
   }
   std::vector<Contestant> contestants = {contestantOf(best, "openblas", params)};
   if (best->version() != own->version()) contestants.push_back(contestantOf(own, "openblas-default", params));
   return contestants;
+}
+
+}  // namespace
+
+std::vector<Contestant> openblasProducts(const burtorch::GptConfig& config, std::size_t batch,
+                                         const Figures& params) {
+  std::vector<std::string> shape;
+  for (const std::size_t size :
+       {config.vocabulary, config.context, config.width, config.heads, config.layers, batch})
+    shape.push_back(std::to_string(size));
+  return contestantsOf(shape, params);
+}
+
+std::vector<Contestant> openblasProduct(const std::string& pass, std::size_t outputs, std::size_t inputs,
+                                        std::size_t columns, const Figures& params) {
+  return contestantsOf(
+      {"product", pass, std::to_string(outputs), std::to_string(inputs), std::to_string(columns)}, params);
 }
 
 }  // namespace bench

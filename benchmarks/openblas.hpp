@@ -13,4 +13,8 @@ namespace bench {
 std::vector<Contestant> openblasProducts(const burtorch::GptConfig& config, std::size_t batch,
                                          const Figures& params);
 
+/// One product of a linear layer: `pass` is forward, input or weight.
+std::vector<Contestant> openblasProduct(const std::string& pass, std::size_t outputs, std::size_t inputs,
+                                        std::size_t columns, const Figures& params);
+
 }  // namespace bench

@@ -13,8 +13,8 @@ import subprocess
 import sys
 import time
 
-EXPERIMENTS = ("tiny", "small", "saveload", "moons", "mlp", "gpt", "threads", "memory", "compile", "scale", "energy")
-WITHOUT_PEERS = ("moons", "compile", "scale")
+EXPERIMENTS = ("tiny", "small", "saveload", "moons", "mlp", "gpt", "threads", "kernels", "memory", "compile", "scale", "energy")
+WITHOUT_PEERS = ("moons", "compile", "scale", "kernels")
 HERE = pathlib.Path(__file__).resolve().parent
 
 

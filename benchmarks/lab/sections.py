@@ -112,6 +112,29 @@ def saveload(results):
                    tables)
 
 
+def kernels(results):
+    """One line for each kernel, shape and work, its limit beside it."""
+    rows = results.of("kernels")
+    if not rows:
+        return None
+
+    def key(row):
+        return row["work"], tuple(sorted((name, value) for name, value in row["params"].items() if name != "iterations"))
+
+    limits = {key(row): row for row in rows if row["system"] == "limit" and row["mode"] in ("stream", "openblas")}
+    head = ["kernel", "shape", "work", "time", "ns per number", "GFLOP/s", "share of the FMA peak", "share of the memory's bandwidth", "limit", "x limit"]
+    lines = []
+    for row in ours(rows):
+        sizes = [f"{row.param(name):,.0f}" for name in ("rows", "inner", "columns", "parameters") if row.param(name)]
+        limit = limits.get(key(row))
+        lines.append([row.param("kernel"), " x ".join(sizes), row["work"], duration(row.ns) if row.ns else failed(row),
+                      figure("ns_per_number", lambda x: f"{x:.2g}")(row), figure("gflops", lambda x: f"{x:.3g}")(row), percent("peak_share")(row),
+                      percent("bandwidth_share")(row), f"{limit['mode']}, {duration(limit.ns)}" if limit and limit.ns else "", over_limit(row)])
+    return Section("Kernels, one by one (FP32)", "A gradient is the value and its way back. The limit `stream` is a loop that reads and writes the same arrays "
+                   "and computes next to nothing, wherever they lie: arrays that a cache holds have more than all of the memory's bandwidth. The limit of products is OpenBLAS.",
+                   [(head, lines)])
+
+
 def losses(results):
     """Every point where somebody is faster, and where we are farthest from what the machine can do."""
     items = []
@@ -133,7 +156,7 @@ def losses(results):
         for row in ours(rows):
             if rival and row.ns and row.ns > rival.ns and row is not best:
                 items.append(f"{where}: our mode {row['mode']} takes {times(row.ns / rival.ns)} times as long as {rival.name}.")
-    far = sorted((row for row in results.rows if row["system"] == OURS and (row.get("ratio_to_limit") or 0) > 1),
+    far = sorted((row for row in results.rows if row["system"] == OURS and row["experiment"] != "kernels" and (row.get("ratio_to_limit") or 0) > 1),
                  key=lambda row: -row["ratio_to_limit"])
     for row in far[:8]:
         params = " ".join(varying(row["params"].items()))
@@ -141,6 +164,10 @@ def losses(results):
         if row["experiment"] == "gpt" and row.param("shape") != "paper":
             limit = "products by OpenBLAS"
         items.append(f"{place(row['experiment'], row['work'])} {params}".strip() + f": {row['mode']} takes {times(row['ratio_to_limit'])} times the {limit}.")
+    slow = sorted((row for row in ours(results.of("kernels")) if (row.get("ratio_to_limit") or 0) > 1), key=lambda row: -row["ratio_to_limit"])
+    for row in slow[:4]:
+        limit = "the product by OpenBLAS" if row.param("kernel") == "product" else "a loop over the same memory"
+        items.append(f"kernels, {row['work']} {' '.join(varying(row['params'].items()))}: takes {times(row['ratio_to_limit'])} times {limit}.")
     missing = sorted({row.name for row in peers(results.rows) if not row.ns})
     if missing:
         items.append("Not compared, for want of a time: " + ", ".join(missing) + ".")
@@ -208,6 +235,7 @@ def sections(results):
                       {"x limit": over_limit, "share of the FMA peak": percent("peak_share"), "share of the memory's bandwidth": percent("bandwidth_share")}, shape="paper"))
     found += [*shapes(results), threads(results)]
     found += [
+        kernels(results),
         plain(results, "memory", "Start and memory of whole processes", "Our training programs take ten steps of AdamW. The others compute "
               "one gradient and take no step, each mode in a process of its own; the time includes imports and compilation. Least of 40 starts; "
               "who takes long is started for two seconds, at least once.",

@@ -3,7 +3,8 @@
 // leave out the keys that lie later. Weights, their gradients and what the way back reads lie in memory of their own, as in a
 // training.
 //
-// arguments: vocabulary context width heads layers batch. Talks as a peer does (peers.hpp); the environment variable
+// arguments: vocabulary context width heads layers batch; or product PASS outputs inputs columns, for one product of a linear layer
+// with PASS forward, input or weight, whose matrices lie as the library's do: feature by feature. Talks as a peer does (peers.hpp); the environment variable
 // OPENBLAS_CORETYPE chooses the kernels. Loads the library while it runs, so that building needs none. Ends with 77 without it,
 // and with 1 if a product is wrong: a few numbers of every product are compared with sums in fp64 first.
 #include <dlfcn.h>
@@ -207,18 +208,38 @@ class Model {
   Matrix dShares_;
 };
 
-}  // namespace
-
-int main(int count, char** arguments) {
-  if (count != 7) {
-    std::fprintf(stderr, "usage: openblas vocabulary context width heads layers batch\n");
-    return 2;
+/// One product of a linear layer, W x or what its way back adds to.
+class One {
+ public:
+  One(std::string pass, int outputs, int inputs, int columns)
+      : pass_(std::move(pass)),
+        w_(matrix(outputs, inputs)),
+        x_(matrix(inputs, columns)),
+        y_(matrix(outputs, columns)) {}
+  void gradient(Products& product) {
+    if (pass_ == "forward")
+      product(y_, w_, x_);
+    else if (pass_ == "input")
+      product(x_, w_.turned(), y_, product.isChecked);
+    else
+      product(w_, y_, x_.turned(), product.isChecked);
   }
-  const auto size = [&](int i) { return std::atoi(arguments[i]); };
-  const OpenBlas blas;
-  if (blas.sgemm == nullptr) return 77;
+
+ private:
+  Matrix matrix(int rows, int columns) {
+    auto& numbers = memory_.emplace_back(static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns));
+    for (float& x : numbers) x = rng_.uniform<float>() - 0.5f;
+    return {numbers.data(), rows, columns, columns};
+  }
+  burtorch::Rng rng_{1};
+  std::vector<std::vector<float>> memory_;
+  std::string pass_;
+  Matrix w_, x_, y_;
+};
+
+/// Checks every product once, then does as many as it is told.
+template <class Work> int serve(const OpenBlas& blas, Work model) {
   Products product(blas);
-  Model model({size(1), size(2), size(3), size(4), size(5), size(6)});
   product.isChecked = true;
   model.gradient(product);
   product.isChecked = false;
@@ -227,10 +248,29 @@ int main(int count, char** arguments) {
     return 1;
   }
   std::cout << "version " << blas.version << "\nready" << std::endl;
+  int count = 0;
   for (std::string word, mode; std::cin >> word >> mode >> count;) {
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < count; ++i) model.gradient(product);
     std::cout << std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count()
               << std::endl;
   }
+  return 0;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const bool isOne = count == 6 && std::string(arguments[1]) == "product";
+  if (count != 7 && !isOne) {
+    std::fprintf(stderr,
+                 "usage: openblas vocabulary context width heads layers batch\n"
+                 "       openblas product forward|input|weight outputs inputs columns\n");
+    return 2;
+  }
+  const auto size = [&](int i) { return std::atoi(arguments[i]); };
+  const OpenBlas blas;
+  if (blas.sgemm == nullptr) return 77;
+  if (isOne) return serve(blas, One(arguments[2], size(3), size(4), size(5)));
+  return serve(blas, Model({size(1), size(2), size(3), size(4), size(5), size(6)}));
 }

@@ -167,6 +167,17 @@ class Report(Case):
         text, _ = self.report(row("tiny", "limit", "dependent", 8), row("tiny", "burtorch", "eager", 40), row("tiny", "stan", "eager", 70))
         self.assertIn("tiny: eager takes 5.0 times the gradient by hand.", text)
 
+    def test_kernels_have_their_limit_beside_them(self):
+        params = {"kernel": "gelu", "rows": 128, "columns": 768, "iterations": 20}
+        product = {"kernel": "product", "rows": 24, "inner": 512, "columns": 24, "iterations": 9}
+        text, _ = self.report(row("kernels", "limit", "stream", 10000, work="value", params=params, ratio_to_limit=1),
+                              row("kernels", "burtorch", "layer", 25000, work="value", params=params, ratio_to_limit=2.5, ns_per_number=0.25,
+                                  peak_share=0.4, bandwidth_share=1.2),
+                              row("kernels", "burtorch", "layer", 3000, work="forward", params=product, ratio_to_limit=None, gflops=100))
+        self.assertIn("| gelu | 128 x 768 | value | 25 µs | 0.25 |  | 40 % | 120 % | stream, 10 µs | 2.50 |", text)
+        self.assertIn("| product | 24 x 512 x 24 | forward | 3 µs |  | 100 |", text)
+        self.assertIn("kernels, value kernel gelu rows 128 columns 768: takes 2.50 times a loop over the same memory.", text)
+
     def test_a_growth_is_a_line(self):
         rows = [row("gpt", "burtorch", "tiles", 100 * batch, params={"batch": batch}) for batch in (1, 2, 4)]
         _, page = self.report(*rows)

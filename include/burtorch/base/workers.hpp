@@ -75,7 +75,7 @@ struct Worth {
 
 /// The parts of forEachPart, out of the way of those who have too little work for two threads.
 template <class F>
-[[gnu::noinline, gnu::cold]] void forEachOfManyParts(std::size_t count, std::size_t unit, Worth worth, F f) {
+[[gnu::noinline]] void forEachOfManyParts(std::size_t count, std::size_t unit, Worth worth, F f) {
   Workers* const workers = currentWorkers();
   const std::size_t units = (count + unit - 1) / unit, threads = workers != nullptr ? workers->size() : 1;
   std::size_t parts = std::min(count / worth.fewest(), units);
@@ -91,7 +91,8 @@ template <class F>
 /// Calls `f(first, end)` for parts that make up 0 to count, in parallel if the thread has help and there is work for two. Parts
 /// begin at multiples of `unit`. An `f` that captures by value leaves its numbers in registers where there is one part.
 template <class F> inline void forEachPart(std::size_t count, std::size_t unit, Worth worth, F f) {
-  if (!worth.isEnoughForTwo(count)) return f(std::size_t{0}, count);
+  if (!worth.isEnoughForTwo(count)) [[likely]]
+    return f(std::size_t{0}, count);
   forEachOfManyParts(count, unit, worth, f);
 }
 

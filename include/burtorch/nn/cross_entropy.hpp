@@ -31,9 +31,10 @@ struct CrossEntropyLayer : LayerOp {
     if (columns == 1)
       sumOfOne(x, classes, largest, sums);
     else
-      nn::forEachVectorShared<T>(columns, classes, [=](std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
-        sumOfColumns(x, classes, columns, c, n, largest, sums);
-      });
+      forEachPart(columns, nn::wideCount<T>, Worth{classes, nn::leastNumbers},
+                  [=](std::size_t first, std::size_t end) BURTORCH_INLINE_LAMBDA {
+                    sumOfColumns(x, classes, columns, first, end, largest, sums);
+                  });
     nn::forEachVector<T>(columns, [&](std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
       T logs[nn::laneCount<T>];
       if (n == 1)
@@ -62,18 +63,16 @@ struct CrossEntropyLayer : LayerOp {
         nn::storeSome<T>(gx + v, nn::loadSome(gx + v, n) + exp(nn::loadSome(x + v, n) - most) * factor, n);
       });
     } else {
-      nn::forEachVectorShared<T>(columns, classes, [=](std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
-        T share[nn::laneCount<T>];
-        for (std::size_t k = 0; k < nn::laneCount<T>; ++k)
-          share[k] = k >= n || targets[c + k] == noToken ? T{0} : g;
-        const nn::LanePack<T> factor = nn::loadPack(share) / nn::loadSome(sums + c, n),
-                              most = nn::loadSome(largest + c, n);
-        for (std::size_t v = 0; v < classes; ++v) {
-          T* to = gx + v * columns + c;
-          nn::storeSome<T>(
-              to, nn::loadSome(to, n) + exp(nn::loadSome(x + v * columns + c, n) - most) * factor, n);
-        }
+      // Where their gradients would be lie the factors of the columns.
+      T* factors = layer.resultGradients() + 1;
+      for (std::size_t c = 0; c < columns; ++c) factors[c] = targets[c] == noToken ? T{0} : g;
+      nn::forEachWide<T>(0, columns, [=](auto at) BURTORCH_INLINE_LAMBDA {
+        at.store(factors, at.load(factors) / at.load(sums));
       });
+      forEachPart(columns, nn::wideCount<T>, Worth{classes, nn::leastNumbers},
+                  [=](std::size_t first, std::size_t end) BURTORCH_INLINE_LAMBDA {
+                    addShares(x, classes, columns, first, end, largest, factors, gx);
+                  });
     }
     for (std::size_t c = 0; c < columns; ++c)
       if (targets[c] != noToken) {
@@ -99,28 +98,86 @@ struct CrossEntropyLayer : LayerOp {
     *largest = most;
     *total = kernels::sumPairwise(lanes, nn::laneCount<T>);
   }
-  /// `n` columns from c on.
+  /// The largest logit of columns `first` to `end`, and the sum of exp(logit - largest).
   template <class T>
-  BURTORCH_INLINE static void sumOfColumns(const T* logits, std::size_t classes, std::size_t columns,
-                                           std::size_t c, std::size_t n, T* largest, T* sums) {
-    using Pack = nn::LanePack<T>;
-    using std::exp;
-    const auto at = [x = logits + c, columns, n](std::size_t v)
-                        BURTORCH_INLINE_LAMBDA { return nn::loadSome(x + v * columns, n); };
-    Pack most = at(0);
-    for (std::size_t v = 1; v < classes; ++v) {
-      const Pack logit = at(v);
-      most = select(most < logit, logit, most);
-    }
-    Pack sum[2] = {Pack(T{0}), Pack(T{0})};
+  BURTORCH_INLINE static void sumOfColumns(const T* x, std::size_t classes, std::size_t columns,
+                                           std::size_t first, std::size_t end, T* largest, T* sums) {
+    // What the first cache holds is read twice. More is read once, a few rows at a time: where their largest logit is new, what was
+    // summed before shrinks. Eight lines of a cache fit also where rows lie a power of two apart.
+    constexpr std::size_t blockRows = 8, cached = 6144;
+    // Not -infinity, from which an infinite logit has no distance.
+    constexpr auto lowest = std::numeric_limits<PlainOf<T>>::lowest();
+    if (classes * columns <= cached)
+      return nn::forEachWide<T>(first, end, [=](auto at) BURTORCH_INLINE_LAMBDA {
+        const auto most = largestOf(x, columns, at, classes);
+        at.store(largest, most);
+        at.store(sums, sumOfExp(x, columns, at, classes, most));
+      });
+    for (std::size_t c = first; c < end; ++c) largest[c] = T(lowest), sums[c] = T{0};
+    const auto addRows = [=](std::size_t v, auto rows) BURTORCH_INLINE_LAMBDA {
+      // What is next, for processors that follow one stream in a page; the last rows have nothing behind them.
+      const std::size_t ahead = v + 2 * blockRows <= classes ? blockRows * columns : 0;
+      nn::forEachWide<T>(first, end, [=, from = x + v * columns](auto at) BURTORCH_INLINE_LAMBDA {
+        using std::exp;
+        for (std::size_t r = 0; r < rows; ++r) __builtin_prefetch(from + ahead + r * columns + at.first);
+        const auto before = at.load(largest), most = nn::larger(before, largestOf(from, columns, at, rows));
+        at.store(largest, most);
+        at.store(sums, at.load(sums) * exp(before - most) + sumOfExp(from, columns, at, rows, most));
+      });
+    };
     std::size_t v = 0;
-    for (; v + 2 <= classes; v += 2) {
-      sum[0] = sum[0] + exp(at(v) - most);
-      sum[1] = sum[1] + exp(at(v + 1) - most);
+    for (; v + blockRows <= classes; v += blockRows)
+      addRows(v, std::integral_constant<std::size_t, blockRows>{});
+    if (v < classes) addRows(v, classes - v);
+  }
+  /// Of the first `rows` rows at a place.
+  template <class T, class At, class Rows>
+  BURTORCH_INLINE static auto largestOf(const T* x, std::size_t columns, At at, Rows rows) {
+    auto even = at.load(x), odd = even;  // two chains that do not wait for each other
+    std::size_t r = 1;
+    for (; r + 2 <= rows; r += 2) {
+      odd = nn::larger(odd, at.load(x + r * columns));
+      even = nn::larger(even, at.load(x + (r + 1) * columns));
     }
-    if (v < classes) sum[0] = sum[0] + exp(at(v) - most);
-    nn::storeSome(largest + c, most, n);
-    nn::storeSome<T>(sums + c, sum[0] + sum[1], n);
+    if (r < rows) odd = nn::larger(odd, at.load(x + r * columns));
+    return nn::larger(even, odd);
+  }
+  template <class T, class At, class Rows, class Most>
+  BURTORCH_INLINE static Most sumOfExp(const T* x, std::size_t columns, At at, Rows rows, const Most& most) {
+    using std::exp;
+    Most even(T{0}), odd(T{0});
+    std::size_t r = 0;
+    for (; r + 2 <= rows; r += 2) {
+      even = even + exp(at.load(x + r * columns) - most);
+      odd = odd + exp(at.load(x + (r + 1) * columns) - most);
+    }
+    if (r < rows) even = even + exp(at.load(x + r * columns) - most);
+    return even + odd;
+  }
+  /// Adds factor * exp(logit - largest) to the gradients of columns `first` to `end`.
+  template <class T>
+  BURTORCH_INLINE static void addShares(const T* x, std::size_t classes, std::size_t columns,
+                                        std::size_t first, std::size_t end, const T* largest,
+                                        const T* factors, T* gx) {
+    constexpr std::size_t blockRows = 4;
+    const auto addRows = [=](std::size_t v, auto rows) BURTORCH_INLINE_LAMBDA {
+      const std::size_t ahead = v + 3 * blockRows <= classes ? 2 * blockRows * columns : 0;
+      nn::forEachWide<T>(first, end,
+                         [=, from = x + v * columns, to = gx + v * columns](auto at) BURTORCH_INLINE_LAMBDA {
+                           using std::exp;
+                           const auto most = at.load(largest), factor = at.load(factors);
+                           nn::unroll<rows>([&]<std::size_t r>() BURTORCH_INLINE_LAMBDA {
+                             __builtin_prefetch(from + ahead + r * columns + at.first);
+                             __builtin_prefetch(to + ahead + r * columns + at.first, 1);
+                             T* const g = to + r * columns;
+                             at.store(g, at.load(g) + exp(at.load(from + r * columns) - most) * factor);
+                           });
+                         });
+    };
+    std::size_t v = 0;
+    for (; v + blockRows <= classes; v += blockRows)
+      addRows(v, std::integral_constant<std::size_t, blockRows>{});
+    for (; v < classes; ++v) addRows(v, std::integral_constant<std::size_t, 1>{});
   }
 };
 

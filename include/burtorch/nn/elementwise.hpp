@@ -18,20 +18,16 @@ template <class Op> struct Each : LayerOp {
 
   template <class T> static void value(const Layer<T>& layer, T* y) {
     const T* x = layer.operand(0);
-    nn::forEachVectorShared<T>(layer.operandSize(0), 1,
-                               [=](std::size_t i, std::size_t n) BURTORCH_INLINE_LAMBDA {
-                                 nn::storeSome(y + i, apply<Op>(nn::loadSome(x + i, n)), n);
-                               });
+    nn::forEachWideShared<T>(layer.operandSize(0),
+                             [=](auto at) BURTORCH_INLINE_LAMBDA { at.store(y, apply<Op>(at.load(x))); });
   }
   template <class T> static void vjp(const Layer<T>& layer) {
     if (!layer.wants(0)) return;
     const T *x = layer.operand(0), *y = layer.results(), *gy = layer.resultGradients();
     T* gx = layer.operandGradient(0);
-    nn::forEachVectorShared<T>(
-        layer.operandSize(0), 1, [=](std::size_t i, std::size_t n) BURTORCH_INLINE_LAMBDA {
-          const auto g = Op::vjp(nn::loadSome(gy + i, n), nn::loadSome(x + i, n), nn::loadSome(y + i, n));
-          nn::storeSome<T>(gx + i, nn::loadSome(gx + i, n) + g, n);
-        });
+    nn::forEachWideShared<T>(layer.operandSize(0), [=](auto at) BURTORCH_INLINE_LAMBDA {
+      at.store(gx, at.load(gx) + Op::vjp(at.load(gy), at.load(x), at.load(y)));
+    });
   }
 };
 
@@ -42,23 +38,20 @@ template <class Op> struct EachPair : LayerOp {
 
   template <class T> static void value(const Layer<T>& layer, T* z) {
     const T *x = layer.operand(0), *y = layer.operand(1);
-    nn::forEachVectorShared<T>(
-        layer.operandSize(0), 1, [=](std::size_t i, std::size_t n) BURTORCH_INLINE_LAMBDA {
-          nn::storeSome(z + i, apply<Op>(nn::loadSome(x + i, n), nn::loadSome(y + i, n)), n);
-        });
+    nn::forEachWideShared<T>(layer.operandSize(0), [=](auto at) BURTORCH_INLINE_LAMBDA {
+      at.store(z, apply<Op>(at.load(x), at.load(y)));
+    });
   }
   template <class T> static void vjp(const Layer<T>& layer) {
     const T *x = layer.operand(0), *y = layer.operand(1), *z = layer.results(), *gz = layer.resultGradients();
     T *gx = layer.operandGradient(0), *gy = layer.operandGradient(1);
     const bool wantsX = layer.wants(0), wantsY = layer.wants(1);
-    nn::forEachVectorShared<T>(
-        layer.operandSize(0), 1, [=](std::size_t i, std::size_t n) BURTORCH_INLINE_LAMBDA {
-          const auto g = nn::loadSome(gz + i, n), a = nn::loadSome(x + i, n), b = nn::loadSome(y + i, n),
-                     r = nn::loadSome(z + i, n);
-          // One after the other: gx and gy may be the same.
-          if (wantsX) nn::storeSome<T>(gx + i, nn::loadSome(gx + i, n) + Op::vjpX(g, a, b, r), n);
-          if (wantsY) nn::storeSome<T>(gy + i, nn::loadSome(gy + i, n) + Op::vjpY(g, a, b, r), n);
-        });
+    nn::forEachWideShared<T>(layer.operandSize(0), [=](auto at) BURTORCH_INLINE_LAMBDA {
+      const auto g = at.load(gz), a = at.load(x), b = at.load(y), r = at.load(z);
+      // One after the other: gx and gy may be the same.
+      if (wantsX) at.store(gx, at.load(gx) + Op::vjpX(g, a, b, r));
+      if (wantsY) at.store(gy, at.load(gy) + Op::vjpY(g, a, b, r));
+    });
   }
 };
 
@@ -70,21 +63,18 @@ template <class Op> struct EachConstant : LayerOp {
   template <class T> static void value(const Layer<T>& layer, T* y) {
     const T* x = layer.operand(0);
     const auto c = constantAt<T>(layer.own(), 0);
-    nn::forEachVectorShared<T>(layer.operandSize(0), 1,
-                               [=](std::size_t i, std::size_t n) BURTORCH_INLINE_LAMBDA {
-                                 nn::storeSome(y + i, applyConstant<Op>(nn::loadSome(x + i, n), c), n);
-                               });
+    nn::forEachWideShared<T>(layer.operandSize(0), [=](auto at) BURTORCH_INLINE_LAMBDA {
+      at.store(y, applyConstant<Op>(at.load(x), c));
+    });
   }
   template <class T> static void vjp(const Layer<T>& layer) {
     if (!layer.wants(0)) return;
     const T *x = layer.operand(0), *y = layer.results(), *gy = layer.resultGradients();
     T* gx = layer.operandGradient(0);
     const auto c = constantAt<T>(layer.own(), 0);
-    nn::forEachVectorShared<T>(
-        layer.operandSize(0), 1, [=](std::size_t i, std::size_t n) BURTORCH_INLINE_LAMBDA {
-          const auto g = Op::vjp(nn::loadSome(gy + i, n), nn::loadSome(x + i, n), c, nn::loadSome(y + i, n));
-          nn::storeSome<T>(gx + i, nn::loadSome(gx + i, n) + g, n);
-        });
+    nn::forEachWideShared<T>(layer.operandSize(0), [=](auto at) BURTORCH_INLINE_LAMBDA {
+      at.store(gx, at.load(gx) + Op::vjp(at.load(gy), at.load(x), c, at.load(y)));
+    });
   }
 };
 

@@ -2,6 +2,8 @@
 // Vectors are summed in runs of 16 and runs pairwise, so that errors grow with the logarithm of the number of columns.
 #pragma once
 
+#include <type_traits>
+
 #include "../simd/transpose.hpp"
 #include "shares.hpp"
 
@@ -35,37 +37,52 @@ void rowSums(T* to, std::size_t rows, std::size_t columns, bool isAdded, Term te
   forEachPart(
       rows, lanes, Worth{columns, leastNumbers},
       [=](std::size_t start, std::size_t stop) BURTORCH_INLINE_LAMBDA {
-        const auto sumOfRun = [&](std::size_t r, std::size_t first, std::size_t end) BURTORCH_INLINE_LAMBDA {
-          Lanes<T> sum = fill(T{0});
+        // As many rows at once as there are sums: one alone would wait for its additions, and what a term takes of the columns
+        // is loaded once for all.
+        const auto addRun = [=](auto& sums, std::size_t r, std::size_t first,
+                                std::size_t end) BURTORCH_INLINE_LAMBDA {
+          constexpr std::size_t count = std::extent_v<std::remove_reference_t<decltype(sums)>>;
+          unroll<count>([&]<std::size_t k>() BURTORCH_INLINE_LAMBDA { sums[k] = fill(T{0}); });
           std::size_t c = first;
-          for (; c + lanes <= end; c += lanes) sum = sum + term(r, c, lanes);
-          if (c < end) sum = sum + term(r, c, end - c);
-          return sum;
+          for (; c + lanes <= end; c += lanes)
+            unroll<count>([&]<std::size_t k>()
+                              BURTORCH_INLINE_LAMBDA { sums[k] = sums[k] + term(r + k, c, lanes); });
+          if (c < end)
+            unroll<count>([&]<std::size_t k>()
+                              BURTORCH_INLINE_LAMBDA { sums[k] = sums[k] + term(r + k, c, end - c); });
         };
-        const auto sumRows = [&](auto sumOfRow) BURTORCH_INLINE_LAMBDA {
+        const auto sumRows = [=](auto sumsOfRows) BURTORCH_INLINE_LAMBDA {
           std::size_t r = start;
           for (; r + lanes <= stop; r += lanes) {
             Lanes<T> sums[lanes];
-            unroll<lanes>([&]<std::size_t k>() BURTORCH_INLINE_LAMBDA { sums[k] = sumOfRow(r + k); });
+            sumsOfRows(sums, r);
             const Lanes<T> total = sumsOf<T, lanes>(sums);
             store<T>(to + r, isAdded ? Lanes<T>(load(to + r) + total) : total);
           }
           for (; r < stop; ++r) {
-            const Lanes<T> sum[1] = {sumOfRow(r)};
+            Lanes<T> sum[1];
+            sumsOfRows(sum, r);
             T total[lanes];
             store<T>(total, sumsOf<T, 1>(sum));
             to[r] = isAdded ? to[r] + total[0] : total[0];
           }
         };
         if (columns == lanes)  // a single sample of few positions
-          return sumRows([&](std::size_t r) BURTORCH_INLINE_LAMBDA { return term(r, 0, lanes); });
+          return sumRows([&](auto& sums, std::size_t r) BURTORCH_INLINE_LAMBDA {
+            constexpr std::size_t count = std::extent_v<std::remove_reference_t<decltype(sums)>>;
+            unroll<count>([&]<std::size_t k>() BURTORCH_INLINE_LAMBDA { sums[k] = term(r + k, 0, lanes); });
+          });
         if (columns <= run)
-          return sumRows([&](std::size_t r) BURTORCH_INLINE_LAMBDA { return sumOfRun(r, 0, columns); });
-        sumRows([&](std::size_t r) BURTORCH_INLINE_LAMBDA {
-          PairwiseVectors<T> sums;
-          for (std::size_t c = 0; c < columns; c += run)
-            sums.add(sumOfRun(r, c, c + run < columns ? c + run : columns));
-          return sums.total();
+          return sumRows([&](auto& sums, std::size_t r)
+                             BURTORCH_INLINE_LAMBDA { addRun(sums, r, 0, columns); });
+        sumRows([&](auto& sums, std::size_t r) BURTORCH_INLINE_LAMBDA {
+          constexpr std::size_t count = std::extent_v<std::remove_reference_t<decltype(sums)>>;
+          PairwiseVectors<T> runs[count];
+          for (std::size_t c = 0; c < columns; c += run) {
+            addRun(sums, r, c, c + run < columns ? c + run : columns);
+            for (std::size_t k = 0; k < count; ++k) runs[k].add(sums[k]);
+          }
+          for (std::size_t k = 0; k < count; ++k) sums[k] = runs[k].total();
         });
       });
 }

@@ -24,6 +24,25 @@ BURTORCH_INLINE void forEachVectorShared(std::size_t size, std::size_t numbers, 
               });
 }
 
+/// Calls `at(place)` for `size` numbers side by side, by all threads; `at` captures by value.
+template <class T, class At> BURTORCH_INLINE void forEachWideShared(std::size_t size, At at) {
+  forEachPart(size, wideCount<T>, Worth{1, leastNumbers},
+              [at](std::size_t first, std::size_t end)
+                  BURTORCH_INLINE_LAMBDA { forEachWide<T>(first, end, at); });
+}
+
+/// Columns of a strip at most.
+inline constexpr std::size_t widestStrip = 512;
+/// Calls `f(first, end)` for strips of columns of a matrix, which the second cache keeps from one pass to the next, by all threads.
+template <class T, class F> BURTORCH_INLINE void forEachStrip(std::size_t rows, std::size_t columns, F f) {
+  constexpr std::size_t cached = std::size_t{1} << 16, unit = 64;
+  const std::size_t width = std::clamp(cached / rows / unit * unit, unit, widestStrip);
+  forEachPart(columns, wideCount<T>, Worth{rows, leastNumbers},
+              [=](std::size_t first, std::size_t end) BURTORCH_INLINE_LAMBDA {
+                for (std::size_t c = first; c < end; c += width) f(c, c + width < end ? c + width : end);
+              });
+}
+
 /// Whether a product is worth more than one thread.
 constexpr bool isLargeProduct(std::size_t rows, std::size_t columns, std::size_t inner) {
   return rows * columns * inner >= 2 * leastProduct;

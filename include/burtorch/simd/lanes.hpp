@@ -129,6 +129,52 @@ template <class T> BURTORCH_INLINE void storeSome(T* to, const LanePack<T>& pack
   if constexpr (laneCount<T> != 1) storePart<T>(to, pack.lanes, count);
 }
 
+/// As wide as the machine has registers, for numbers that all lie side by side: 64 bytes where there are any.
+template <class T> struct WideOf {
+  using Pack = T;
+  static constexpr std::size_t count = 1;
+};
+template <class T>
+requires(ScalarTraits<T>::isVectorizable) struct WideOf<T> {
+  using Pack = burtorch::Pack<T>;
+  static constexpr std::size_t count = packWidth<T>;
+};
+template <class T> using WidePack = typename WideOf<T>::Pack;
+template <class T> inline constexpr std::size_t wideCount = WideOf<T>::count;
+
+/// x < y ? y : x, of packs and of any other number.
+template <class X> BURTORCH_INLINE X larger(const X& x, const X& y) {
+  if constexpr (requires { largerOf(x, y); })
+    return largerOf(x, y);
+  else
+    return select(x < y, y, x);
+}
+
+/// A place in arrays where a wide vector begins, or the part of a narrow one that is left at their end.
+template <class T> struct WideAt {
+  std::size_t first;
+  BURTORCH_INLINE WidePack<T> load(const T* from) const {
+    WidePack<T> pack;
+    std::memcpy(&pack, from + first, sizeof pack);
+    return pack;
+  }
+  BURTORCH_INLINE void store(T* to, const WidePack<T>& pack) const {
+    std::memcpy(to + first, &pack, sizeof pack);
+  }
+};
+template <class T> struct RestAt {
+  std::size_t first, count;
+  BURTORCH_INLINE LanePack<T> load(const T* from) const { return loadSome(from + first, count); }
+  BURTORCH_INLINE void store(T* to, const LanePack<T>& pack) const { storeSome(to + first, pack, count); }
+};
+/// Calls `at(place)` for all numbers from `first` to `end`.
+template <class T, class At> BURTORCH_INLINE void forEachWide(std::size_t first, std::size_t end, At at) {
+  std::size_t i = first;
+  for (; i + wideCount<T> <= end; i += wideCount<T>) at(WideAt<T>{i});
+  for (; i + laneCount<T> <= end; i += laneCount<T>) at(RestAt<T>{i, laneCount<T>});
+  if (i < end) at(RestAt<T>{i, end - i});
+}
+
 /// How many columns take whole vectors.
 template <class T> constexpr std::size_t paddedTo(std::size_t count) {
   return (count + laneCount<T> - 1) / laneCount<T> * laneCount<T>;

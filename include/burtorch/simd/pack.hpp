@@ -160,6 +160,11 @@ BURTORCH_INLINE Pack<T, n> erfBeside(const Pack<T, n>& x, const Pack<T, n>& bell
 template <class T, std::size_t n> BURTORCH_INLINE Pack<T, n> sqrt(const Pack<T, n>& x) {
   return forEachVector(x, [](auto lanes) { return vectors::sqrt(lanes); });
 }
+/// x < y ? y : x in each lane: a NaN in y does not count.
+template <class T, std::size_t n>
+BURTORCH_INLINE Pack<T, n> largerOf(const Pack<T, n>& x, const Pack<T, n>& y) {
+  return forEachVector(y, x, [](auto a, auto b) { return vectors::larger(a, b); });
+}
 template <class T, std::size_t n> Pack<T, n> pow(const Pack<T, n>& x, T exponent) {
   return forEachLane(x, [exponent](T lane) { return std::pow(lane, exponent); });
 }

@@ -44,6 +44,33 @@ template <class V> BURTORCH_INLINE V numbersOf(Words<V> bits) { return reinterpr
 /// The same number in every lane. Not V{} + number: that loses the sign of -0.
 template <class V> BURTORCH_INLINE V fill(NumberOf<V> number) { return number - V{}; }
 
+/// a < b ? a : b and a > b ? a : b, so b where either is NaN: one instruction on x86, of which g++ 12 makes a comparison and a
+/// selection for registers of AVX-512. Masked: it warns of its own _mm512_min_ps.
+template <class V> BURTORCH_INLINE V smaller(V a, V b) {
+  using T [[maybe_unused]] = NumberOf<V>;
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) == 64 && sizeof(T) == 4) return _mm512_mask_min_ps(a, 0xffff, a, b);
+  if constexpr (sizeof(V) == 64 && sizeof(T) == 8) return _mm512_mask_min_pd(a, 0xff, a, b);
+#endif
+#if defined(__AVX__)
+  if constexpr (sizeof(V) == 32 && sizeof(T) == 4) return _mm256_min_ps(a, b);
+  if constexpr (sizeof(V) == 32 && sizeof(T) == 8) return _mm256_min_pd(a, b);
+#endif
+  return a < b ? a : b;
+}
+template <class V> BURTORCH_INLINE V larger(V a, V b) {
+  using T [[maybe_unused]] = NumberOf<V>;
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) == 64 && sizeof(T) == 4) return _mm512_mask_max_ps(a, 0xffff, a, b);
+  if constexpr (sizeof(V) == 64 && sizeof(T) == 8) return _mm512_mask_max_pd(a, 0xff, a, b);
+#endif
+#if defined(__AVX__)
+  if constexpr (sizeof(V) == 32 && sizeof(T) == 4) return _mm256_max_ps(a, b);
+  if constexpr (sizeof(V) == 32 && sizeof(T) == 8) return _mm256_max_pd(a, b);
+#endif
+  return a > b ? a : b;
+}
+
 /// How a number type is laid out, and where exp, tanh and erf reach their limits.
 template <std::floating_point T> struct Layout;
 template <> struct Layout<float> {
@@ -105,9 +132,8 @@ template <class V> BURTORCH_INLINE V expMinusOne(V r) {
 
 template <class V> BURTORCH_INLINE V exp(V x) {
   using L = Layout<NumberOf<V>>;
-  // Comparisons that are false for NaN, so that it stays.
-  x = x > L::expIsInfinite ? fill<V>(L::expIsInfinite) : x;
-  x = x < L::expIsZero ? fill<V>(L::expIsZero) : x;
+  // NaN stays.
+  x = larger(fill<V>(L::expIsZero), smaller(fill<V>(L::expIsInfinite), x));
   const auto [rest, k] = reduce(x);
   // 2^k in two factors: each is a normal number even where k is 128 or -150, the product overflows or underflows by
   // itself, and a denormal result is rounded once.
@@ -121,7 +147,7 @@ template <class V> BURTORCH_INLINE V tanh(V x) {
   using L = Layout<NumberOf<V>>;
   const Words<V> sign = bitsOf(x) & bitsOf(fill<V>(-NumberOf<V>{}));
   V size = numbersOf<V>(bitsOf(x) ^ sign);
-  size = size > L::tanhIsOne ? fill<V>(L::tanhIsOne) : size;
+  size = smaller(fill<V>(L::tanhIsOne), size);
   const auto [rest, k] = reduce(size + size);
   const V power = numbersOf<V>((k - L::bias) << L::mantissaBits);
   const V e = expMinusOne(rest) * power + (power - NumberOf<V>{1});
@@ -136,7 +162,7 @@ template <class V> BURTORCH_INLINE V erfBeside(V x, V bell) {
   using L = Layout<T>;
   const Words<V> minus = bitsOf(fill<V>(-T{}));
   const V size = numbersOf<V>(bitsOf(x) & ~minus), square = size * size, fourth = square * square;
-  const V limited = size < L::erfIsOne ? size : fill<V>(L::erfIsOne);
+  const V limited = smaller(size, fill<V>(L::erfIsOne));
   V near, far;
   if constexpr (std::is_same_v<T, float>) {
     near = polynomial(square, fourth, 0x1.06eba8p-3f, -0x1.81273ep-2f, 0x1.ce2cf8p-4f, -0x1.b7f90ep-6f,
@@ -208,15 +234,8 @@ template <class V> BURTORCH_INLINE V sqrt(V x) {
   return __builtin_elementwise_sqrt(x);
 #else
 #if defined(__AVX512F__)
-  // In halves: g++ 12 warns of its own _mm512_sqrt_ps.
-  if constexpr (sizeof(V) == 64) {
-    typedef T Half __attribute__((vector_size(32)));
-    Half halves[2];
-    std::memcpy(halves, &x, sizeof x);
-    for (Half& half : halves) half = sqrt(half);
-    std::memcpy(&x, halves, sizeof x);
-    return x;
-  }
+  if constexpr (sizeof(V) == 64 && sizeof(T) == 4) return _mm512_mask_sqrt_ps(x, 0xffff, x);  // as `smaller`
+  if constexpr (sizeof(V) == 64 && sizeof(T) == 8) return _mm512_mask_sqrt_pd(x, 0xff, x);
 #endif
 #if defined(__AVX__)
   if constexpr (sizeof(V) == 32 && sizeof(T) == 4) return _mm256_sqrt_ps(x);
