@@ -27,26 +27,35 @@ struct MemoryPlan {
   std::uint64_t firstSample = 0, everyFurther = 0;  // bytes on the tape
   std::uint64_t step = 1, validation = 1;  // samples of a batch to train with, and of one to validate with
   // Into how many shards a batch is divided; several threads take one each.
-  std::function<std::uint64_t(std::uint64_t tile, std::uint64_t batch)> shards = [](auto, auto) { return 1; };
+  std::function<std::uint64_t(std::uint64_t batch)> shards = [](auto) { return 1; };
 
-  std::uint64_t lanesOf(std::uint64_t tile, std::uint64_t threads) const {
-    return std::min(threads, std::max(shards(tile, step), shards(tile, validation)));
+  std::uint64_t lanesOf(std::uint64_t threads) const {
+    return std::min(threads, std::max(shards(step), shards(validation)));
   }
   std::uint64_t tapesOf(std::uint64_t tile, std::uint64_t threads) const {
-    return lanesOf(tile, threads) * (firstSample + (tile - 1) * everyFurther);
+    return lanesOf(threads) * (firstSample + (tile - 1) * everyFurther);
+  }
+  /// How many samples are on a tape at a time, if `tile` may be.
+  std::uint64_t samplesOnTape(std::uint64_t tile) const {
+    const auto of = [&](std::uint64_t batch) {
+      const std::uint64_t parts = shards(batch), shard = (batch + parts - 1) / parts,
+                          tiles = (shard + tile - 1) / tile;
+      return (shard + tiles - 1) / tiles;
+    };
+    return std::max(of(step), of(validation));
   }
   /// Gradients of shards beside those of the whole batch.
-  std::uint64_t sumsOf(std::uint64_t tile, std::uint64_t threads) const {
-    const std::uint64_t count = shards(tile, step);
+  std::uint64_t sumsOf(std::uint64_t threads) const {
+    const std::uint64_t count = shards(step);
     return count == 1
                ? 0
                : (burtorch::ShardSum<float>::bufferCount(count, threads) - 1) * parameters * sizeof(float);
   }
   std::uint64_t totalWith(std::uint64_t tile, std::uint64_t threads = 1) const {
-    return state + data + tapesOf(tile, threads) + sumsOf(tile, threads);
+    return state + data + tapesOf(tile, threads) + sumsOf(threads);
   }
   std::string text(std::uint64_t tile, std::uint64_t threads = 1) const {
-    const std::uint64_t lanes = lanesOf(tile, threads), sums = sumsOf(tile, threads);
+    const std::uint64_t lanes = lanesOf(threads), sums = sumsOf(threads);
     return bytesText(totalWith(tile, threads)) + " (" + bytesText(state) +
            " for parameters, gradients and optimizer, " + bytesText(tapesOf(tile, threads)) + " for " +
            (tile == 1 ? "1 sample" : textOf(tile) + " samples") + " at a time" +

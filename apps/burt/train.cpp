@@ -133,9 +133,7 @@ template <class Job> class Session {
     plan_.everyFurther = tapeBytes(owned_.model, owned_.parameters, 2) - plan_.firstSample;
     plan_.step = samplesPerStep(options_);
     plan_.validation = validationSamples(options_);
-    plan_.shards = [this](std::uint64_t tile, std::uint64_t batch) {
-      return Oracle::shardCount(owned_.model, tile, batch);
-    };
+    plan_.shards = [this](std::uint64_t batch) { return Oracle::shardCount(owned_.model, batch); };
     if (options_.memory.empty()) return options_.tile;
     const std::uint64_t limit = parseBytes("--memory", options_.memory), wanted = options_.tile,
                         most = wanted > 0 ? wanted : owned_.model.bestTile();
@@ -146,10 +144,7 @@ template <class Job> class Session {
     return options_.tile;
   }
   /// How many samples are on the tape at a time.
-  std::uint64_t samplesOnTape() const {
-    return std::min<std::uint64_t>(oracle_.tile(),
-                                   std::max(samplesPerStep(options_), validationSamples(options_)));
-  }
+  std::uint64_t samplesOnTape() const { return plan_.samplesOnTape(oracle_.tile()); }
   /// As many threads as are wanted, or as have room.
   std::size_t chosenThreads(std::uint64_t wanted) const {
     const std::uint64_t most = wanted > 0 ? wanted : ThreadPool::coreCount();

@@ -4,16 +4,17 @@
 // whatever the batch. A tile of 1 is the paper's serial oracle with the smallest memory; larger tiles use every weight for
 // several samples. Parameters and gradients are the flat spans of the store.
 //
-// A large batch is divided into shards of whole tiles, whose gradients are summed in a fixed tree (shard_sum.hpp). Their number
-// depends on the batch, the tile and the model alone, so the bits are the same for any number of threads, one included. Each
-// thread has a tape of its own. Large models have one shard, since more gradients would need too much memory; there the threads
-// share single layers instead (base/workers.hpp).
+// A large batch is divided into shards, whose gradients are summed in a fixed tree (shard_sum.hpp). Their number depends on
+// the batch and the model alone, so the bits are the same for any number of threads, one included. Each thread has a tape of
+// its own. Large models have one shard, since more gradients would need too much memory; there the threads share single
+// layers instead (base/workers.hpp).
 //
 // f has no dropout. A training passes the step whose gradient it wants, and a model whose loss takes a DropoutKey then drops what
 // belongs to this step; a sample's mask depends on its place in the batch, so tiles and threads change nothing.
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <concepts>
 #include <cstdint>
 #include <memory>
@@ -40,9 +41,9 @@ concept TokenSamples = requires(const S& samples, std::size_t i, std::span<Token
 
 /// How an oracle works. `workers` decides who computes, `tile` and `shards` decide the bits.
 struct TokenOracleOptions {
-  std::size_t tile = 0;        // samples on a tape at a time; 0: what the model likes best
+  std::size_t tile = 0;        // samples on a tape at a time, at most; 0: what the model likes best
   Workers* workers = nullptr;  // who helps: a ThreadPool; nullptr: the current workers, if the thread has any
-  std::size_t shards = 0;      // parts of a batch, at most as many as tiles; 0: as many as pay
+  std::size_t shards = 0;      // parts of a batch, at most as many as samples; 0: as many as pay
 };
 
 template <class Model, TokenSamples Samples> class TokenOracle {
@@ -67,23 +68,23 @@ template <class Model, TokenSamples Samples> class TokenOracle {
 
   /// How many samples there are.
   std::size_t size() const { return samples_.size(); }
+  /// How many samples are on a tape at a time, at most.
   std::size_t tile() const { return tile_; }
   std::span<Scalar> parameters() const { return parameters_.values(); }
   /// Where `gradient` leaves its result.
   std::span<Scalar> gradients() const { return parameters_.gradients(); }
 
-  /// Into how many shards a batch is divided. Summing up two of them costs about as much as a column or two, so a shard has
-  /// many; and a model whose gradients take much memory has one.
+  /// Into how many shards a batch is divided: a power of two, so that threads have equally many. Summing up two of them
+  /// costs about as much as a column or two, so a shard has many; and a model whose gradients take much memory has one.
   std::size_t shardCount(std::size_t batch) const {
-    if (options_.shards > 0) return std::min(options_.shards, (batch + tile_ - 1) / tile_);
-    return shardCount(model_, tile_, batch);
+    return options_.shards > 0 ? std::min(options_.shards, batch) : shardCount(model_, batch);
   }
-  /// The same of an oracle with this tile that is not made yet.
-  static std::size_t shardCount(const Model& model, std::size_t tile, std::size_t batch) {
+  /// The same of an oracle that is not made yet.
+  static std::size_t shardCount(const Model& model, std::size_t batch) {
     constexpr std::size_t fewestColumns = 128, mostShards = 32, mostBytes = std::size_t{8} << 20;
-    const std::size_t tiles = (batch + tile - 1) / tile;
     if (model.layout().size() > mostBytes / sizeof(Scalar)) return 1;
-    return std::max<std::size_t>(1, std::min({tiles, model.columnsFor(batch) / fewestColumns, mostShards}));
+    const std::size_t shards = std::min({batch, model.columnsFor(batch) / fewestColumns, mostShards});
+    return std::max<std::size_t>(1, std::bit_floor(shards));
   }
 
   /// The mean loss over samples.
@@ -203,12 +204,10 @@ template <class Model, TokenSamples Samples> class TokenOracle {
     }
     if (help != nullptr)
       while (lanes_.size() < std::min(help->size(), shards)) lanes_.push_back(makeLane());
-    const std::size_t tiles = (batch.size() + tile_ - 1) / tile_;
     losses_.assign(shards, 0);
     const auto run = [&](std::size_t shard, std::size_t worker) {
       losses_[shard] =
-          use(*lanes_[worker], {tiles * shard / shards * tile_,
-                                std::min(tiles * (shard + 1) / shards * tile_, batch.size()), shard});
+          use(*lanes_[worker], {batch.size() * shard / shards, batch.size() * (shard + 1) / shards, shard});
     };
     if (help != nullptr)
       help->run(shards, run);
@@ -223,9 +222,11 @@ template <class Model, TokenSamples Samples> class TokenOracle {
   double overTiles(Lane& lane, std::span<const std::size_t> batch, const Shard& shard, const StepKey* step,
                    Visit visit) {
     const CurrentTape here(lane.tape);
+    const std::size_t samples = shard.end - shard.first, tiles = (samples + tile_ - 1) / tile_,
+                      tile = (samples + tiles - 1) / tiles;  // of equal size
     double sum = 0;
-    for (std::size_t first = shard.first; first < shard.end; first += tile_) {
-      const std::size_t count = std::min(tile_, shard.end - first), columns = model_.columnsFor(count);
+    for (std::size_t first = shard.first; first < shard.end; first += tile) {
+      const std::size_t count = std::min(tile, shard.end - first), columns = model_.columnsFor(count);
       place(lane, batch.subspan(first, count), columns);
       const SampleScope scope(lane.tape);
       const auto root = lossOf(std::span<const TokenId>(lane.tokens).first(model_.tokenCount(columns)),
