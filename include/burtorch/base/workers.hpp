@@ -73,9 +73,11 @@ struct Worth {
   constexpr std::size_t fewest() const { return (ofPart + ofEach - 1) / ofEach; }
 };
 
-/// The parts of forEachPart, out of the way of those who have too little work for two threads.
+namespace detail {
+
+/// The parts of forEachPart.
 template <class F>
-[[gnu::noinline]] void forEachOfManyParts(std::size_t count, std::size_t unit, Worth worth, F f) {
+inline void forEachOfManyParts(std::size_t count, std::size_t unit, Worth worth, const F& f) {
   Workers* const workers = currentWorkers();
   const std::size_t units = (count + unit - 1) / unit, threads = workers != nullptr ? workers->size() : 1;
   std::size_t parts = std::min(count / worth.fewest(), units);
@@ -88,12 +90,29 @@ template <class F>
     f(first, std::min(end, count));
   });
 }
+/// Out of the way of those who have too little work for two threads. What is inlined there is compiled for size.
+template <class F>
+[[gnu::noinline, gnu::cold]] void outOfTheWay(std::size_t count, std::size_t unit, Worth worth, F f) {
+  forEachOfManyParts(count, unit, worth, f);
+}
+template <class F> [[gnu::noinline]] void atFullSpeed(std::size_t count, std::size_t unit, Worth worth, F f) {
+  forEachOfManyParts(count, unit, worth, f);
+}
+
+}  // namespace detail
+
 /// Calls `f(first, end)` for parts that make up 0 to count, in parallel if the thread has help and there is work for two. Parts
-/// begin at multiples of `unit`. An `f` that captures by value leaves its numbers in registers where there is one part.
+/// begin at multiples of `unit`. An `f` that captures by value leaves its numbers in registers where there is one part. It
+/// only calls kernels; one that is a loop itself wants forEachPartOfLoop.
 template <class F> inline void forEachPart(std::size_t count, std::size_t unit, Worth worth, F f) {
+  if (!worth.isEnoughForTwo(count)) return f(std::size_t{0}, count);
+  detail::outOfTheWay(count, unit, worth, f);
+}
+/// As forEachPart, where `f` is itself the loop over numbers: large work is compiled for speed as well.
+template <class F> inline void forEachPartOfLoop(std::size_t count, std::size_t unit, Worth worth, F f) {
   if (!worth.isEnoughForTwo(count)) [[likely]]
     return f(std::size_t{0}, count);
-  forEachOfManyParts(count, unit, worth, f);
+  detail::atFullSpeed(count, unit, worth, f);
 }
 
 }  // namespace burtorch

@@ -31,10 +31,10 @@ struct CrossEntropyLayer : LayerOp {
     if (columns == 1)
       sumOfOne(x, classes, largest, sums);
     else
-      forEachPart(columns, nn::wideCount<T>, Worth{classes, nn::leastNumbers},
-                  [=](std::size_t first, std::size_t end) BURTORCH_INLINE_LAMBDA {
-                    sumOfColumns(x, classes, columns, first, end, largest, sums);
-                  });
+      forEachPartOfLoop(columns, nn::wideCount<T>, Worth{classes, nn::leastNumbers},
+                        [=](std::size_t first, std::size_t end) BURTORCH_INLINE_LAMBDA {
+                          sumOfColumns(x, classes, columns, first, end, largest, sums);
+                        });
     nn::forEachVector<T>(columns, [&](std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
       T logs[nn::laneCount<T>];
       if (n == 1)
@@ -69,10 +69,10 @@ struct CrossEntropyLayer : LayerOp {
       nn::forEachWide<T>(0, columns, [=](auto at) BURTORCH_INLINE_LAMBDA {
         at.store(factors, at.load(factors) / at.load(sums));
       });
-      forEachPart(columns, nn::wideCount<T>, Worth{classes, nn::leastNumbers},
-                  [=](std::size_t first, std::size_t end) BURTORCH_INLINE_LAMBDA {
-                    addShares(x, classes, columns, first, end, largest, factors, gx);
-                  });
+      forEachPartOfLoop(columns, nn::wideCount<T>, Worth{classes, nn::leastNumbers},
+                        [=](std::size_t first, std::size_t end) BURTORCH_INLINE_LAMBDA {
+                          addShares(x, classes, columns, first, end, largest, factors, gx);
+                        });
     }
     for (std::size_t c = 0; c < columns; ++c)
       if (targets[c] != noToken) {

@@ -34,7 +34,7 @@ template <class T> class PairwiseVectors {
 template <class T, class Term>
 void rowSums(T* to, std::size_t rows, std::size_t columns, bool isAdded, Term term) {
   constexpr std::size_t lanes = laneCount<T>, run = 16 * lanes;
-  forEachPart(
+  forEachPartOfLoop(
       rows, lanes, Worth{columns, leastNumbers},
       [=](std::size_t start, std::size_t stop) BURTORCH_INLINE_LAMBDA {
         // As many rows at once as there are sums: one alone would wait for its additions, and what a term takes of the columns

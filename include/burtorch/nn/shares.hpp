@@ -16,19 +16,21 @@ inline constexpr std::size_t leastProduct = std::size_t{1} << 19, leastNumbers =
 /// As forEachVector, by all threads. Each vector is `numbers` vectors of work; `at` captures by value.
 template <class T, class At>
 BURTORCH_INLINE void forEachVectorShared(std::size_t size, std::size_t numbers, At at) {
-  forEachPart(size, laneCount<T>, Worth{numbers, leastNumbers},
-              [at](std::size_t first, std::size_t end) BURTORCH_INLINE_LAMBDA {
-                std::size_t i = first;
-                for (; i + laneCount<T> <= end; i += laneCount<T>) at(i, laneCount<T>);
-                if (i < end) at(i, end - i);
-              });
+  forEachPartOfLoop(size, laneCount<T>, Worth{numbers, leastNumbers},
+                    [at](std::size_t first, std::size_t end) BURTORCH_INLINE_LAMBDA {
+                      std::size_t i = first;
+                      for (; i + laneCount<T> <= end; i += laneCount<T>) at(i, laneCount<T>);
+                      if (i < end) at(i, end - i);
+                    });
 }
 
-/// Calls `at(place)` for `size` numbers side by side, by all threads; `at` captures by value.
+/// Calls `at(place)` for `size` numbers side by side, by all threads; `at` captures by value. A few numbers were stored just now, in
+/// narrow vectors: a wide load of two of them would wait until both are in the cache.
 template <class T, class At> BURTORCH_INLINE void forEachWideShared(std::size_t size, At at) {
-  forEachPart(size, wideCount<T>, Worth{1, leastNumbers},
-              [at](std::size_t first, std::size_t end)
-                  BURTORCH_INLINE_LAMBDA { forEachWide<T>(first, end, at); });
+  constexpr std::size_t few = 1024;
+  forEachPartOfLoop(size, wideCount<T>, Worth{1, leastNumbers},
+                    [at, isWide = size >= few](std::size_t first, std::size_t end)
+                        BURTORCH_INLINE_LAMBDA { forEachWide<T>(first, end, at, isWide); });
 }
 
 /// Columns of a strip at most.
@@ -37,10 +39,11 @@ inline constexpr std::size_t widestStrip = 512;
 template <class T, class F> BURTORCH_INLINE void forEachStrip(std::size_t rows, std::size_t columns, F f) {
   constexpr std::size_t cached = std::size_t{1} << 16, unit = 64;
   const std::size_t width = std::clamp(cached / rows / unit * unit, unit, widestStrip);
-  forEachPart(columns, wideCount<T>, Worth{rows, leastNumbers},
-              [=](std::size_t first, std::size_t end) BURTORCH_INLINE_LAMBDA {
-                for (std::size_t c = first; c < end; c += width) f(c, c + width < end ? c + width : end);
-              });
+  forEachPartOfLoop(columns, wideCount<T>, Worth{rows, leastNumbers},
+                    [=](std::size_t first, std::size_t end) BURTORCH_INLINE_LAMBDA {
+                      for (std::size_t c = first; c < end; c += width)
+                        f(c, c + width < end ? c + width : end);
+                    });
 }
 
 /// Whether a product is worth more than one thread.

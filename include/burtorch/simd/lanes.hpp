@@ -167,10 +167,12 @@ template <class T> struct RestAt {
   BURTORCH_INLINE LanePack<T> load(const T* from) const { return loadSome(from + first, count); }
   BURTORCH_INLINE void store(T* to, const LanePack<T>& pack) const { storeSome(to + first, pack, count); }
 };
-/// Calls `at(place)` for all numbers from `first` to `end`.
-template <class T, class At> BURTORCH_INLINE void forEachWide(std::size_t first, std::size_t end, At at) {
+/// Calls `at(place)` for all numbers from `first` to `end`; not in wide vectors if `isWide` is false.
+template <class T, class At>
+BURTORCH_INLINE void forEachWide(std::size_t first, std::size_t end, At at, bool isWide = true) {
   std::size_t i = first;
-  for (; i + wideCount<T> <= end; i += wideCount<T>) at(WideAt<T>{i});
+  if (isWide)
+    for (; i + wideCount<T> <= end; i += wideCount<T>) at(WideAt<T>{i});
   for (; i + laneCount<T> <= end; i += laneCount<T>) at(RestAt<T>{i, laneCount<T>});
   if (i < end) at(RestAt<T>{i, end - i});
 }

@@ -62,13 +62,13 @@ template <std::floating_point T> double clipByNorm(std::span<T> gradients, doubl
   const double norm = normOf(std::span<const T>(gradients));
   const double factor = maxNorm / (norm + 1e-6);
   if (factor >= 1) return norm;
-  forEachPart(gradients.size(), Pack<T>::count, Worth{1, std::size_t{1} << 16},
-              [g = gradients.data(), rounded = static_cast<T>(factor)](std::size_t first, std::size_t end) {
-                std::size_t i = first;
-                for (; i + Pack<T>::count <= end; i += Pack<T>::count)
-                  (Pack<T>::load(g + i) * rounded).store(g + i);
-                for (; i < end; ++i) g[i] *= rounded;
-              });
+  forEachPartOfLoop(
+      gradients.size(), Pack<T>::count, Worth{1, std::size_t{1} << 16},
+      [g = gradients.data(), rounded = static_cast<T>(factor)](std::size_t first, std::size_t end) {
+        std::size_t i = first;
+        for (; i + Pack<T>::count <= end; i += Pack<T>::count) (Pack<T>::load(g + i) * rounded).store(g + i);
+        for (; i < end; ++i) g[i] *= rounded;
+      });
   return norm;
 }
 

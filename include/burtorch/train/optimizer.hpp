@@ -158,14 +158,14 @@ template <std::floating_point T, class Method = AnyMethod> class Optimizer {
   void move(std::size_t from, std::size_t to, T* values, const T* gradients, const Update& update,
             const Decay& decay) {
     constexpr std::size_t leastNumbers = std::size_t{1} << 14;  // for another thread
-    forEachPart(to - from, P::count, Worth{1, leastNumbers},
-                [=, this](std::size_t first, std::size_t end) BURTORCH_INLINE_LAMBDA {
-                  std::size_t i = from + first;
-                  for (; i + P::count <= from + end; i += P::count)
-                    movePack<One>(Place{i, P::count, P::count}, values, gradients, update, decay);
-                  if (i < to && end == to - from)
-                    movePack<One>(Place{i, to - i, parameters_ - i}, values, gradients, update, decay);
-                });
+    forEachPartOfLoop(to - from, P::count, Worth{1, leastNumbers},
+                      [=, this](std::size_t first, std::size_t end) BURTORCH_INLINE_LAMBDA {
+                        std::size_t i = from + first;
+                        for (; i + P::count <= from + end; i += P::count)
+                          movePack<One>(Place{i, P::count, P::count}, values, gradients, update, decay);
+                        if (i < to && end == to - from)
+                          movePack<One>(Place{i, to - i, parameters_ - i}, values, gradients, update, decay);
+                      });
   }
   template <class One, class Update, class Decay>
   BURTORCH_INLINE void movePack(const Place& at, T* values, const T* gradients, const Update& update,
