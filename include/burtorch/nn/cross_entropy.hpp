@@ -31,10 +31,12 @@ struct CrossEntropyLayer : LayerOp {
     if (columns == 1)
       sumOfOne(x, classes, largest, sums);
     else
-      forEachPartOfLoop(columns, nn::wideCount<T>, Worth{classes, nn::leastNumbers},
-                        [=](std::size_t first, std::size_t end) BURTORCH_INLINE_LAMBDA {
-                          sumOfColumns(x, classes, columns, first, end, largest, sums);
-                        });
+      byWidth<T>(columns, [=](auto isWide) BURTORCH_INLINE_LAMBDA {
+        forEachPartOfLoop(columns, nn::wideCount<T>, Worth{classes, nn::leastNumbers},
+                          [=](std::size_t first, std::size_t end) BURTORCH_INLINE_LAMBDA {
+                            sumOfColumns(x, classes, columns, first, end, largest, sums, isWide);
+                          });
+      });
     nn::forEachVector<T>(columns, [&](std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
       T logs[nn::laneCount<T>];
       if (n == 1)
@@ -66,13 +68,16 @@ struct CrossEntropyLayer : LayerOp {
       // Where their gradients would be lie the factors of the columns.
       T* factors = layer.resultGradients() + 1;
       for (std::size_t c = 0; c < columns; ++c) factors[c] = targets[c] == noToken ? T{0} : g;
-      nn::forEachWide<T>(0, columns, [=](auto at) BURTORCH_INLINE_LAMBDA {
-        at.store(factors, at.load(factors) / at.load(sums));
+      byWidth<T>(columns, [=](auto isWide) BURTORCH_INLINE_LAMBDA {
+        nn::forEachWide<T>(
+            0, columns,
+            [=](auto at) BURTORCH_INLINE_LAMBDA { at.store(factors, at.load(factors) / at.load(sums)); },
+            isWide);
+        forEachPartOfLoop(columns, nn::wideCount<T>, Worth{classes, nn::leastNumbers},
+                          [=](std::size_t first, std::size_t end) BURTORCH_INLINE_LAMBDA {
+                            addShares(x, classes, columns, first, end, largest, factors, gx, isWide);
+                          });
       });
-      forEachPartOfLoop(columns, nn::wideCount<T>, Worth{classes, nn::leastNumbers},
-                        [=](std::size_t first, std::size_t end) BURTORCH_INLINE_LAMBDA {
-                          addShares(x, classes, columns, first, end, largest, factors, gx);
-                        });
     }
     for (std::size_t c = 0; c < columns; ++c)
       if (targets[c] != noToken) {
@@ -82,6 +87,11 @@ struct CrossEntropyLayer : LayerOp {
   }
 
  private:
+  /// Calls `f` with whether there is a wide vector of columns. Few columns must not even load constants into wide registers: on some
+  /// processors that slows down whatever else a small model does.
+  template <class T, class F> BURTORCH_INLINE static void byWidth(std::size_t columns, F f) {
+    columns < nn::wideCount<T> ? f(std::false_type{}) : f(std::true_type{});
+  }
   /// A single column lies side by side: the classes fill the vectors.
   template <class T> static void sumOfOne(const T* x, std::size_t classes, T* largest, T* total) {
     using std::exp;
@@ -101,29 +111,37 @@ struct CrossEntropyLayer : LayerOp {
   /// The largest logit of columns `first` to `end`, and the sum of exp(logit - largest).
   template <class T>
   BURTORCH_INLINE static void sumOfColumns(const T* x, std::size_t classes, std::size_t columns,
-                                           std::size_t first, std::size_t end, T* largest, T* sums) {
+                                           std::size_t first, std::size_t end, T* largest, T* sums,
+                                           auto isWide) {
     // What the first cache holds is read twice. More is read once, a few rows at a time: where their largest logit is new, what was
     // summed before shrinks. Eight lines of a cache fit also where rows lie a power of two apart.
     constexpr std::size_t blockRows = 8, cached = 6144;
     // Not -infinity, from which an infinite logit has no distance.
     constexpr auto lowest = std::numeric_limits<PlainOf<T>>::lowest();
     if (classes * columns <= cached)
-      return nn::forEachWide<T>(first, end, [=](auto at) BURTORCH_INLINE_LAMBDA {
-        const auto most = largestOf(x, columns, at, classes);
-        at.store(largest, most);
-        at.store(sums, sumOfExp(x, columns, at, classes, most));
-      });
+      return nn::forEachWide<T>(
+          first, end,
+          [=](auto at) BURTORCH_INLINE_LAMBDA {
+            const auto most = largestOf(x, columns, at, classes);
+            at.store(largest, most);
+            at.store(sums, sumOfExp(x, columns, at, classes, most));
+          },
+          isWide);
     for (std::size_t c = first; c < end; ++c) largest[c] = T(lowest), sums[c] = T{0};
     const auto addRows = [=](std::size_t v, auto rows) BURTORCH_INLINE_LAMBDA {
       // What is next, for processors that follow one stream in a page; the last rows have nothing behind them.
       const std::size_t ahead = v + 2 * blockRows <= classes ? blockRows * columns : 0;
-      nn::forEachWide<T>(first, end, [=, from = x + v * columns](auto at) BURTORCH_INLINE_LAMBDA {
-        using std::exp;
-        for (std::size_t r = 0; r < rows; ++r) __builtin_prefetch(from + ahead + r * columns + at.first);
-        const auto before = at.load(largest), most = nn::larger(before, largestOf(from, columns, at, rows));
-        at.store(largest, most);
-        at.store(sums, at.load(sums) * exp(before - most) + sumOfExp(from, columns, at, rows, most));
-      });
+      nn::forEachWide<T>(
+          first, end,
+          [=, from = x + v * columns](auto at) BURTORCH_INLINE_LAMBDA {
+            using std::exp;
+            for (std::size_t r = 0; r < rows; ++r) __builtin_prefetch(from + ahead + r * columns + at.first);
+            const auto before = at.load(largest),
+                       most = nn::larger(before, largestOf(from, columns, at, rows));
+            at.store(largest, most);
+            at.store(sums, at.load(sums) * exp(before - most) + sumOfExp(from, columns, at, rows, most));
+          },
+          isWide);
     };
     std::size_t v = 0;
     for (; v + blockRows <= classes; v += blockRows)
@@ -158,21 +176,23 @@ struct CrossEntropyLayer : LayerOp {
   template <class T>
   BURTORCH_INLINE static void addShares(const T* x, std::size_t classes, std::size_t columns,
                                         std::size_t first, std::size_t end, const T* largest,
-                                        const T* factors, T* gx) {
+                                        const T* factors, T* gx, auto isWide) {
     constexpr std::size_t blockRows = 4;
     const auto addRows = [=](std::size_t v, auto rows) BURTORCH_INLINE_LAMBDA {
       const std::size_t ahead = v + 3 * blockRows <= classes ? 2 * blockRows * columns : 0;
-      nn::forEachWide<T>(first, end,
-                         [=, from = x + v * columns, to = gx + v * columns](auto at) BURTORCH_INLINE_LAMBDA {
-                           using std::exp;
-                           const auto most = at.load(largest), factor = at.load(factors);
-                           nn::unroll<rows>([&]<std::size_t r>() BURTORCH_INLINE_LAMBDA {
-                             __builtin_prefetch(from + ahead + r * columns + at.first);
-                             __builtin_prefetch(to + ahead + r * columns + at.first, 1);
-                             T* const g = to + r * columns;
-                             at.store(g, at.load(g) + exp(at.load(from + r * columns) - most) * factor);
-                           });
-                         });
+      nn::forEachWide<T>(
+          first, end,
+          [=, from = x + v * columns, to = gx + v * columns](auto at) BURTORCH_INLINE_LAMBDA {
+            using std::exp;
+            const auto most = at.load(largest), factor = at.load(factors);
+            nn::unroll<rows>([&]<std::size_t r>() BURTORCH_INLINE_LAMBDA {
+              __builtin_prefetch(from + ahead + r * columns + at.first);
+              __builtin_prefetch(to + ahead + r * columns + at.first, 1);
+              T* const g = to + r * columns;
+              at.store(g, at.load(g) + exp(at.load(from + r * columns) - most) * factor);
+            });
+          },
+          isWide);
     };
     std::size_t v = 0;
     for (; v + blockRows <= classes; v += blockRows)

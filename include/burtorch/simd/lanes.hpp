@@ -168,8 +168,8 @@ template <class T> struct RestAt {
   BURTORCH_INLINE void store(T* to, const LanePack<T>& pack) const { storeSome(to + first, pack, count); }
 };
 /// Calls `at(place)` for all numbers from `first` to `end`; not in wide vectors if `isWide` is false.
-template <class T, class At>
-BURTORCH_INLINE void forEachWide(std::size_t first, std::size_t end, At at, bool isWide = true) {
+template <class T, class At, class IsWide = std::true_type>
+BURTORCH_INLINE void forEachWide(std::size_t first, std::size_t end, At at, IsWide isWide = {}) {
   std::size_t i = first;
   if (isWide)
     for (; i + wideCount<T> <= end; i += wideCount<T>) at(WideAt<T>{i});
