@@ -34,17 +34,17 @@ struct DropoutLayer : LayerOp {
   template <class T, class At> BURTORCH_INLINE static void forEachKept(const Layer<T>& layer, At at) {
     const std::size_t columns = layer.own()[0];
     const nn::DropMask<T> mask(layer.own() + 1);
-    forEachPart(layer.operandSize(0) / columns, 1, Worth{columns, nn::leastNumbers},
-                [=](std::size_t first, std::size_t end) BURTORCH_INLINE_LAMBDA {
-                  for (std::size_t r = first; r < end; ++r) {
-                    const auto row = mask.row(r);
-                    nn::forEachVector<T>(columns, [&](std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
-                      at(r * columns + c, n, [&](const nn::LanePack<T>& x) BURTORCH_INLINE_LAMBDA {
-                        return mask.drop(x, row, c);
-                      });
-                    });
-                  }
-                });
+    forEachPartOfLoop(
+        layer.operandSize(0) / columns, 1, Worth{columns, nn::leastNumbers},
+        [=](std::size_t first, std::size_t end) BURTORCH_INLINE_LAMBDA {
+          for (std::size_t r = first; r < end; ++r) {
+            const auto row = mask.row(r);
+            nn::forEachVector<T>(columns, [&](std::size_t c, std::size_t n) BURTORCH_INLINE_LAMBDA {
+              at(r * columns + c, n,
+                 [&](const nn::LanePack<T>& x) BURTORCH_INLINE_LAMBDA { return mask.drop(x, row, c); });
+            });
+          }
+        });
   }
 };
 
