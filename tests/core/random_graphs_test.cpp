@@ -1,5 +1,5 @@
-// Random graphs against the oracle and against themselves: 20,000 of them, in shards that ctest runs side by side.
-// The other 180,000 are in random_graphs_full_test.cpp.
+// Random graphs against the oracle and against themselves: 20,000 of them, in shards that ctest runs side by side, and 180,000
+// more in full runs.
 #include "random_graphs.hpp"
 
 #include <filesystem>
@@ -15,6 +15,14 @@ TEST_P(RandomGraphs, AgreeWithTheOracle) {
   runShard(static_cast<std::uint64_t>(GetParam()) * shardSize, shardSize);
 }
 INSTANTIATE_TEST_SUITE_P(Shard, RandomGraphs, testing::Range(0, 10));
+
+constexpr std::uint64_t fullShardSize = 10000;
+
+class RandomGraphsFull : public testing::TestWithParam<int> {};
+TEST_P(RandomGraphsFull, AgreeWithTheOracle) {
+  runShard(static_cast<std::uint64_t>(GetParam()) * fullShardSize, fullShardSize);
+}
+INSTANTIATE_TEST_SUITE_P(Shard, RandomGraphsFull, testing::Range(2, 20));
 
 // One node of the operator on leaves, as far as the kind asks for them.
 Program programOf(Op op) {
