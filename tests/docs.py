@@ -27,6 +27,7 @@ PARTS_OF_PROGRAMS = {"docs/tour.md": "examples/tour.cpp", "docs/files.md": "exam
 NOT_RUN = {
     "./test": "it runs this test",
     "./bench": "it takes minutes; tests/benchmarks/lab.py runs experiments",
+    "./run burt train gpt --data input.txt": "it takes minutes, and a text that is not ours",
     "./run burt": None,  # run, see below
     "./run": "it trains for a minute; tests/apps/burt.py trains smaller models",
     "g++ $(pkg-config": "tests/consumer installs the library first and does it",
