@@ -107,7 +107,7 @@ std::vector<float> trained(std::vector<std::uint64_t> parts, double dropout, std
   for (const std::uint64_t steps : parts) {
     Experiment<float> e(dropout);
     Optimizer<float> optimizer(AdamW{.learningRate = 1e-2}, e.parameters.size());
-    Training training(e.oracle, e.oracle, optimizer, Schedule(ConstantRate{1e-2}),
+    Training training(e.oracle, e.oracle, optimizer, Schedule{ConstantRate{1e-2}},
                       {.steps = done + steps, .batch = 4, .evaluationSamples = 5}, seed);
     if (done > 0) {
       std::ranges::copy(values, e.parameters.values().begin());
