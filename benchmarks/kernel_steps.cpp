@@ -125,7 +125,7 @@ void kernelSteps(const Options& options, std::vector<Row>& rows) {
       auto run = std::make_shared<AdamRun>(count);
       const Trial trial = trialOf("adamw", "step", 7, 13, run->gradient().size());
       auto arrays = std::make_shared<std::vector<Array<float>>>();
-      for (const std::size_t shift : {0, 2048, 0, 0}) arrays->emplace_back(count, shift);
+      for (const std::size_t shift : {0u, 2048u, 0u, 0u}) arrays->emplace_back(count, shift);
       addRows(options, trial,
               {limitOf(
                    [arrays, count] {

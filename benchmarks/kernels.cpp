@@ -55,7 +55,7 @@ void measure(const Options& options, const LayerCase& layer, bool hasGradients, 
       .gradient = [run, right, hasGradients] { return inOne(run->outputs(hasGradients), right); },
       .params = params};
   auto arrays = std::make_shared<std::vector<Array<float>>>();
-  for (std::size_t shift : {0, 0, 2048, 2048}) arrays->emplace_back(count, shift);
+  for (std::size_t shift : {0u, 0u, 2048u, 2048u}) arrays->emplace_back(count, shift);
   const Contestant stream{.system = "limit",
                           .mode = "stream",
                           .run =
@@ -194,7 +194,7 @@ std::vector<Row> kernels(const Options& options) {
   elementwise<ops::Tanh>(options, "tanh", {23, 4}, rows);
   elementwise<ops::Gelu>(options, "gelu", {62, 66}, rows);
   elementwise<ops::GeluTanh>(options, "geluTanh", {32, 42}, rows);
-  for (const std::size_t width : {768, 256})
+  for (const std::size_t width : {768u, 256u})
     for (const std::size_t height : {128, 384, 768}) layerNorm(options, height, width, rows);
   softmax(options, 128, 768, rows);
   softmax(options, 1024, 256, rows);

@@ -69,7 +69,7 @@ Result trained(const Config& config, std::size_t batch, std::size_t threads, std
   TokenOracle oracle(model, parameters, Samples{config.vocabulary});
   Optimizer<float> optimizer(AdamW{.learningRate = 1e-2}, parameters.size());
   optimizer.exemptFromDecay(model.layout());
-  Training training(oracle, oracle, optimizer, Schedule(ConstantRate{1e-2}),
+  Training training(oracle, oracle, optimizer, Schedule{ConstantRate{1e-2}},
                     {.steps = steps,
                      .batch = batch,
                      .clipNorm = 1,
