@@ -195,11 +195,11 @@ std::vector<Row> kernels(const Options& options) {
   elementwise<ops::Gelu>(options, "gelu", {62, 66}, rows);
   elementwise<ops::GeluTanh>(options, "geluTanh", {32, 42}, rows);
   for (const std::size_t width : {768u, 256u})
-    for (const std::size_t height : {128, 384, 768}) layerNorm(options, height, width, rows);
+    for (const std::size_t height : {128u, 384u, 768u}) layerNorm(options, height, width, rows);
   softmax(options, 128, 768, rows);
   softmax(options, 1024, 256, rows);
-  for (const std::size_t classes : {65, 50257})
-    for (const std::size_t columns : {64, 256}) crossEntropy(options, classes, columns, rows);
+  for (const std::size_t classes : {65u, 50257u})
+    for (const std::size_t columns : {64u, 256u}) crossEntropy(options, classes, columns, rows);
   embedding(options, 65, 128, 768, rows);
   embedding(options, 50257, 768, 256, rows);
   kernelSteps(options, rows);
