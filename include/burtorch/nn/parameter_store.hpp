@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -27,19 +28,35 @@ template <class T> class GradientBuffer {
     owned_->allocate(layout.size());
     data_ = owned_->data();
   }
+  /// In memory that `moveTo` names later.
+  GradientBuffer(const ParameterLayout& layout, std::nullptr_t)
+      : GradientBuffer(layout, static_cast<T*>(nullptr)) {}
   /// In the caller's memory, whose numbers are forgotten.
   GradientBuffer(const ParameterLayout& layout, std::span<T> memory) : GradientBuffer(layout, memory.data()) {
-    if (memory.size() != size_)
-      fail("gradients of %zu parameters: expected memory for as many, got %zu", size_, memory.size());
+    requireSize(memory.size());
   }
 
   std::size_t size() const { return size_; }
+  /// From now on in other memory of the caller's, whose numbers are forgotten.
+  void moveTo(std::span<T> memory) {
+    requireSize(memory.size());
+    data_ = memory.data();
+    zero();
+  }
   void zero() { std::fill(unwritten_.begin(), unwritten_.end(), ~std::uint64_t{0}); }
   /// All gradients, zeros included.
   std::span<T> all() {
     for (std::size_t word = 0; word < unwritten_.size(); ++word)
       if (unwritten_[word] != 0) writeZeros(word);
     return {data_, size_};
+  }
+  /// Those of one block, zeros included.
+  std::span<T> block(std::size_t id) {
+    const std::size_t first = id > 0 ? ends_[id - 1] : 0;
+    const std::uint64_t bit = std::uint64_t{1} << (id % 64);
+    if ((unwritten_[id / 64] & bit) != 0) std::fill(data_ + first, data_ + ends_[id], T{0});
+    unwritten_[id / 64] &= ~bit;
+    return {data_ + first, ends_[id] - first};
   }
 
   /// Adds the gradients of another buffer of the same layout, block by block; a block that is zero is not read.
@@ -80,6 +97,10 @@ template <class T> class GradientBuffer {
   // addresses can see. So gradients start elsewhere in a page than values.
   using Owned = Buffer<T, true, 2112>;
 
+  void requireSize(std::size_t found) const {
+    if (found != size_)
+      fail("gradients of %zu parameters: expected memory for as many, got %zu", size_, found);
+  }
   static void addTo(T* to, const T* from, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) to[i] = to[i] + from[i];
   }

@@ -6,7 +6,7 @@
 // x is any point, given as a span: an oracle holds no iterate, so two points cost two calls and no copies. Batches are lists of
 // sample indices, with or without repeats. An oracle that can do more says so by having more members, and the functions
 // below use them where they are there: `gradient(x, batch, into, options)` stops, leaves out coordinates, drops edges and
-// reports final blocks; `difference` takes two points at once. All calls are counted.
+// reports final blocks; `gradientsAtTwo` takes two points at once. All calls are counted.
 //
 // An oracle whose calls are const may be asked by several threads at once.
 #pragma once
@@ -85,9 +85,9 @@ struct GradientResult {
 
 /// A finite sum that reaches into backpropagation.
 template <class F>
-concept GuidedSum = FiniteSum<F> && requires(F& f, std::span<const typename F::Scalar> x, Batch batch,
-                                             std::span<typename F::Scalar> into,
-                                             const GradientOptions<typename F::Scalar>& options) {
+concept GuidedSum = FiniteSum<F> &&
+    requires(F& f, std::span<const typename F::Scalar> x, Batch batch, std::span<typename F::Scalar> into,
+             const GradientOptions<typename F::Scalar>& options) {
   { f.gradient(x, batch, into, options) } -> std::same_as<GradientResult>;
 };
 
@@ -96,20 +96,15 @@ struct ValuesAtTwo {
   double atX = 0, atY = 0;
 };
 
-/// Writes the gradient at x less the gradient at y, of the same samples. `scratch` has as many numbers as `into`.
+/// Writes the gradients at two points, of the same samples: their difference is what methods of variance reduction need.
 template <FiniteSum F>
-ValuesAtTwo difference(F& f, std::span<const typename F::Scalar> x, std::span<const typename F::Scalar> y,
-                       Batch batch, std::span<typename F::Scalar> into,
-                       std::span<typename F::Scalar> scratch) {
-  ValuesAtTwo values;
-  if constexpr (requires { f.difference(x, y, batch, into); }) {
-    values = f.difference(x, y, batch, into);
-  } else {
-    values.atX = f.gradient(x, batch, into);
-    values.atY = f.gradient(y, batch, scratch);
-    for (std::size_t i = 0; i < into.size(); ++i) into[i] = into[i] - scratch[i];
-  }
-  return values;
+ValuesAtTwo gradientsAtTwo(F& f, std::span<const typename F::Scalar> x, std::span<const typename F::Scalar> y,
+                           Batch batch, std::span<typename F::Scalar> intoX,
+                           std::span<typename F::Scalar> intoY) {
+  if constexpr (requires { f.gradientsAtTwo(x, y, batch, intoX, intoY); })
+    return f.gradientsAtTwo(x, y, batch, intoX, intoY);
+  else
+    return {f.gradient(x, batch, intoX), f.gradient(y, batch, intoY)};
 }
 
 /// Writes the gradient of every sample of a batch, one after the other.
@@ -120,8 +115,7 @@ void sampleGradients(F& f, std::span<const typename F::Scalar> x, Batch batch,
   if (into.size() != batch.size() * d)
     fail("sampleGradients: expected room for %zu gradients of %zu numbers, got %zu numbers", batch.size(), d,
          into.size());
-  for (std::size_t i = 0; i < batch.size(); ++i)
-    f.gradient(x, batch.subspan(i, 1), into.subspan(i * d, d));
+  for (std::size_t i = 0; i < batch.size(); ++i) f.gradient(x, batch.subspan(i, 1), into.subspan(i * d, d));
 }
 
 /// All samples of a finite sum, as a batch.
@@ -144,7 +138,8 @@ template <FiniteSum F> class PartOf {
   PartOf(F& whole, std::vector<std::size_t> samples) : whole_(&whole), samples_(std::move(samples)) {
     for (const std::size_t sample : samples_)
       if (sample >= whole.size())
-        fail(ErrorCode::outOfRange, "PartOf: sample %zu is out of range for %zu samples", sample, whole.size());
+        fail(ErrorCode::outOfRange, "PartOf: sample %zu is out of range for %zu samples", sample,
+             whole.size());
   }
   std::size_t size() const { return samples_.size(); }
   std::size_t parameterCount() const { return whole_->parameterCount(); }

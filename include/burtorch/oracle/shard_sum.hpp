@@ -19,8 +19,8 @@ namespace burtorch::inline BURTORCH_TARGET {
 
 template <class T> class ShardSum {
  public:
-  /// `sum` holds the sum in the end; buffers beside it have its layout.
-  ShardSum(GradientBuffer<T>& sum, const ParameterLayout& layout) : sum_(sum), layout_(layout) {}
+  /// Of gradients of this layout.
+  explicit ShardSum(const ParameterLayout& layout) : layout_(layout) {}
 
   /// How many buffers there are at most, that of the sum included.
   static std::size_t bufferCount(std::size_t shards, std::size_t threads) {
@@ -30,8 +30,9 @@ template <class T> class ShardSum {
     return std::min(shards, threads * (levels + 1));
   }
 
-  /// Before the first shard of so many, of which at most `threads` are begun at the same time.
-  void start(std::size_t shards, std::size_t threads) {
+  /// Before the first shard of so many, of which at most `threads` are begun at the same time. `sum` holds the sum in the end.
+  void start(GradientBuffer<T>& sum, std::size_t shards, std::size_t threads) {
+    sum_ = &sum;
     shards_ = shards;
     waiting_.assign(std::bit_ceil(shards) * 2, nullptr);
     // Memory that is never used is never touched.
@@ -43,7 +44,7 @@ template <class T> class ShardSum {
   }
   /// The buffer of a shard that begins, with zeros.
   GradientBuffer<T>& bufferOf(std::size_t shard) {
-    GradientBuffer<T>* buffer = &sum_;
+    GradientBuffer<T>* buffer = sum_;
     if (shard > 0) {
       const std::lock_guard lock(mutex_);
       if (free_.empty()) fail(ErrorCode::internal, "ShardSum: no buffer is free for shard %zu", shard);
@@ -81,7 +82,7 @@ template <class T> class ShardSum {
     return other;
   }
 
-  GradientBuffer<T>& sum_;
+  GradientBuffer<T>* sum_ = nullptr;
   ParameterLayout layout_;
   std::size_t shards_ = 0;
   std::mutex mutex_;

@@ -1,8 +1,9 @@
-// What an optimiser may ask of a language model: f = the mean of f_i over samples of tokens, and its gradient.
+// What an optimiser may ask of a language model: f = the mean of f_i over samples of tokens, and its gradient. A FiniteSum
+// (finite_sum.hpp) of any point x, with knobs; and, for trainings, the same at the parameters of a store.
 //
 // Samples are recorded a tile at a time on the oracle's tape and forgotten after their sweep, so memory is that of one tile,
 // whatever the batch. A tile of 1 is the paper's serial oracle with the smallest memory; larger tiles use every weight for
-// several samples. Parameters and gradients are the flat spans of the store.
+// several samples. Points and gradients are flat spans, read and written where they lie.
 //
 // A large batch is divided into shards, whose gradients are summed in a fixed tree (shard_sum.hpp). Their number depends on
 // the batch and the model alone, so the bits are the same for any number of threads, one included. Each thread has a tape of
@@ -27,7 +28,10 @@
 #include "../nn/drop_mask.hpp"
 #include "../nn/embedding.hpp"
 #include "../nn/parameter_store.hpp"
-#include "shard_sum.hpp"
+#include "finite_sum.hpp"
+#include "knobbed_gradient.hpp"
+#include "sharded.hpp"
+#include "sweep_cost.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
 
@@ -59,15 +63,18 @@ template <class Model, TokenSamples Samples> class TokenOracle {
         parameters_(parameters),
         samples_(std::move(samples)),
         options_(options),
-        tile_(options.tile > 0 ? options.tile : model.bestTile()) {
+        tile_(options.tile > 0 ? options.tile : model.bestTile()),
+        sharded_(model.layout()) {
     if (parameters.size() != model.layout().size())
       fail("TokenOracle: the model has %zu parameters, the store %zu", model.layout().size(),
            parameters.size());
-    lanes_.push_back(makeLane());
+    boundLane();
   }
 
   /// How many samples there are.
   std::size_t size() const { return samples_.size(); }
+  std::size_t parameterCount() const { return parameters_.size(); }
+  OracleCounts counts() const { return counter_.counts(); }
   /// How many samples are on a tape at a time, at most.
   std::size_t tile() const { return tile_; }
   std::span<Scalar> parameters() const { return parameters_.values(); }
@@ -87,34 +94,96 @@ template <class Model, TokenSamples Samples> class TokenOracle {
     return std::max<std::size_t>(1, std::bit_floor(shards));
   }
 
+  // At any point, into memory of the caller's.
+
   /// The mean loss over samples.
-  double value(std::span<const std::size_t> batch) {
-    requireSamples(batch);
-    return overShards(batch, shardCount(batch.size()), [&](Lane& lane, const Shard& shard) {
-      return overTiles(lane, batch, shard, nullptr, [](const auto&, double) {});
-    });
+  double value(std::span<const Scalar> x, Batch batch) {
+    requireBatch(x, batch);
+    counter_.addValues(batch.size());
+    return sharded_.value(batch.size(), shardCount(batch.size()), workers(), laneMaker(),
+                          [&](Lane& lane, const Shard& shard) {
+                            bind(lane, x, borrowed_);
+                            return overTiles(lane, batch, shard, nullptr, [](auto&&...) { return true; });
+                          });
   }
-  /// The mean loss over samples, and its gradient: whatever `gradients` held before is gone.
-  double gradient(std::span<const std::size_t> batch) { return gradientOf(batch, nullptr); }
-  /// The same with the dropout that a model has in a step of a training.
-  double gradient(std::span<const std::size_t> batch, const StepKey& step) {
-    return gradientOf(batch, &step);
-  }
-  /// f_i and its gradient into a span of the caller's.
-  double gradient(std::size_t sample, std::span<Scalar> into) {
-    return gradient(std::span<const std::size_t>(&sample, 1), into);
-  }
-  double gradient(std::span<const std::size_t> batch, std::span<Scalar> into) {
-    if (into.size() != gradients().size())
-      fail("TokenOracle: expected room for %zu gradients, got %zu", gradients().size(), into.size());
-    const double loss = gradient(batch);
-    std::ranges::copy(gradients(), into.begin());
+  /// The mean loss over samples, and its gradient: whatever `into` held before is gone.
+  double gradient(std::span<const Scalar> x, Batch batch, std::span<Scalar> into) {
+    const double loss = gradientOf(x, batch, nullptr, borrow(borrowed_, into));
+    borrowed_.all();
     return loss;
   }
+  /// The gradient with knobs. If `stop` says so (it may be asked by several threads), nothing is written; with `wanted`, other
+  /// coordinates are not touched. A batch of one tile reports blocks while the sweep goes on, others at the end.
+  GradientResult gradient(std::span<const Scalar> x, Batch batch, std::span<Scalar> into,
+                          const GradientOptions<Scalar>& options) {
+    requireBatch(x, batch);
+    counter_.addGradients(batch.size());
+    const std::size_t shards = shardCount(batch.size());
+    KnobbedGradient<Scalar> knobs(options, shards == 1 && batch.size() <= tile_);
+    if (knobs.writesAside() && aside_ == nullptr)
+      aside_ = std::make_unique<GradientBuffer<Scalar>>(model_.layout());
+    GradientBuffer<Scalar>& target = knobs.writesAside() ? *aside_ : borrow(borrowed_, into);
+    const double value =
+        sharded_.gradient(target, batch.size(), shards, workers(), laneMaker(),
+                          [&](Lane& lane, const Shard& shard, GradientBuffer<Scalar>& buffer) {
+                            bind(lane, x, buffer);
+                            return overTiles(lane, batch, shard, nullptr,
+                                             [&](const auto& root, double share, std::size_t first) {
+                                               return knobs.sweep(root, share, first, lane.memory);
+                                             });
+                          });
+    counter_.addInstructions(knobs.instructions());
+    return {knobs.finish(target, into, model_.layout()), value};
+  }
+  /// The gradients at two points, of the same samples. Two threads take a point each.
+  ValuesAtTwo gradientsAtTwo(std::span<const Scalar> x, std::span<const Scalar> y, Batch batch,
+                             std::span<Scalar> intoX, std::span<Scalar> intoY) {
+    requireBatch(y, batch);
+    Workers* const help = workers();
+    if (help == nullptr || shardCount(batch.size()) > 1)
+      return {gradient(x, batch, intoX), gradient(y, batch, intoY)};
+    requireBatch(x, batch);
+    counter_.addGradients(2 * batch.size());
+    borrow(borrowed_, intoX);
+    borrow(borrowedToo_, intoY);
+    double values[2];
+    sharded_.forEachJob(2, help, laneMaker(), [&](Lane& lane, std::size_t job) {
+      GradientBuffer<Scalar>& buffer = job == 0 ? borrowed_ : borrowedToo_;
+      bind(lane, job == 0 ? x : y, buffer);
+      values[job] = overTiles(lane, batch, {0, batch.size()}, nullptr, sweepAll);
+      buffer.all();
+    });
+    return {values[0], values[1]};
+  }
+  /// What a gradient with knobs would cost, before it is computed; of the first tile of a batch.
+  SweepCost cost(std::span<const Scalar> x, Batch batch, const Wanted& wanted) {
+    requireBatch(x, batch);
+    Lane& lane = boundLane();
+    SweepCost cost;
+    overTiles(lane, batch, {0, std::min(batch.size(), tile_)}, nullptr, [&](const auto& root, auto&&...) {
+      cost = costOfBackward(root, wanted, lane.memory);
+      return true;
+    });
+    return cost;
+  }
+
+  // At the parameters of the store, into its gradients.
+
+  double value(Batch batch) { return value(parameters_.values(), batch); }
+  double gradient(Batch batch) {
+    return gradientOf(parameters_.values(), batch, nullptr, parameters_.gradientBuffer());
+  }
+  /// The same with the dropout that a model has in a step of a training.
+  double gradient(Batch batch, const StepKey& step) {
+    return gradientOf(parameters_.values(), batch, &step, parameters_.gradientBuffer());
+  }
+  /// f_i and its gradient into a span of the caller's.
+  double gradient(std::size_t sample, std::span<Scalar> into) { return gradient(Batch(&sample, 1), into); }
+  double gradient(Batch batch, std::span<Scalar> into) { return gradient(parameters_.values(), batch, into); }
 
   /// After a loss that is not finite: a sentence that names the first node, in the order of recording, that is not.
   /// `step` is the training's step if the loss was that of one.
-  std::string describeFirstNonFinite(std::span<const std::size_t> batch, const StepKey* step = nullptr) {
+  std::string describeFirstNonFinite(Batch batch, const StepKey* step = nullptr) {
     for (const Parameter& block : model_.layout().blocks())
       for (std::size_t i = 0; i < block.size(); ++i)
         if (!ScalarTraits<Scalar>::isFinite(parameters_.values(block)[i]))
@@ -122,8 +191,9 @@ template <class Model, TokenSamples Samples> class TokenOracle {
                  " is not finite";
     requireSamples(batch);
     std::string found;
-    const auto& tape = boundLane().tape;
-    overTiles(*lanes_[0], batch, {0, batch.size()}, step, [&](const auto& root, double share) {
+    Lane& lane = boundLane();
+    const auto& tape = lane.tape;
+    overTiles(lane, batch, {0, batch.size()}, step, [&](const auto& root, double share, std::size_t) {
       const auto describe = [&](std::span<const Scalar> numbers, const char* what) {
         for (std::size_t i = 0; i < numbers.size() && found.empty(); ++i)
           if (!ScalarTraits<Scalar>::isFinite(numbers[i]))
@@ -132,35 +202,36 @@ template <class Model, TokenSamples Samples> class TokenOracle {
                     ", is the first that is not finite";
       };
       describe(tape.values(), "value");
-      if (!found.empty()) return;
+      if (!found.empty()) return false;
       backward(root, static_cast<Scalar>(share));
       describe(tape.gradients(), "gradient");
+      return true;
     });
     return found.empty() ? "every node is finite: the sum of their squares is not" : found;
   }
 
  private:
-  double gradientOf(std::span<const std::size_t> batch, const StepKey* step) {
-    requireSamples(batch);
-    const std::size_t shards = shardCount(batch.size());
-    const auto sweep = [](const auto& root, double share) { backward(root, static_cast<Scalar>(share)); };
-    if (shards == 1) {
-      parameters_.zeroGrad();
-      const CurrentWorkers help(workers());
-      return overTiles(boundLane(), batch, {0, batch.size()}, step, sweep);
-    }
-    if (sum_ == nullptr)
-      sum_ = std::make_unique<ShardSum<Scalar>>(parameters_.gradientBuffer(), parameters_.layout());
-    sum_->start(shards, workers() != nullptr ? workers()->size() : 1);
-    return overShards(batch, shards, [&](Lane& lane, const Shard& shard) {
-      GradientBuffer<Scalar>& buffer = sum_->bufferOf(shard.index);
-      lane.tape.bind(parameters_.binding(buffer));
-      const double loss = overTiles(lane, batch, shard, step, sweep);
-      sum_->finish(shard.index, buffer);
-      return loss;
-    });
+  static constexpr auto sweepAll = [](const auto& root, double share, std::size_t) {
+    backward(root, static_cast<Scalar>(share));
+    return true;
+  };
+
+  double gradientOf(std::span<const Scalar> x, Batch batch, const StepKey* step,
+                    GradientBuffer<Scalar>& into) {
+    requireBatch(x, batch);
+    counter_.addGradients(batch.size());
+    return sharded_.gradient(into, batch.size(), shardCount(batch.size()), workers(), laneMaker(),
+                             [&](Lane& lane, const Shard& shard, GradientBuffer<Scalar>& buffer) {
+                               bind(lane, x, buffer);
+                               return overTiles(lane, batch, shard, step, sweepAll);
+                             });
   }
-  void requireSamples(std::span<const std::size_t> batch) const {
+  void requireBatch(std::span<const Scalar> x, Batch batch) const {
+    if (x.size() != parameters_.size())
+      fail("TokenOracle: expected a point of %zu numbers, got %zu", parameters_.size(), x.size());
+    requireSamples(batch);
+  }
+  void requireSamples(Batch batch) const {
     if (batch.empty()) fail("TokenOracle: the mean over an empty batch");
     for (const std::size_t sample : batch)
       if (sample >= samples_.size())
@@ -171,13 +242,9 @@ template <class Model, TokenSamples Samples> class TokenOracle {
   struct Lane {
     Tape<Scalar, Model::tapeConfig> tape;
     std::vector<TokenId> tokens, targets, sampleTokens, sampleTargets;
+    SweepMemory memory;
     explicit Lane(ParameterStore<Scalar>& parameters) : tape(parameters) {}
   };
-  /// Samples of a batch.
-  struct Shard {
-    std::size_t first, end, index = 0;
-  };
-
   std::unique_ptr<Lane> makeLane() const {
     auto lane = std::make_unique<Lane>(parameters_);
     const std::size_t columns = model_.columnsFor(tile_);
@@ -187,40 +254,30 @@ template <class Model, TokenSamples Samples> class TokenOracle {
     lane->sampleTargets.resize(model_.targetsPerSample());
     return lane;
   }
-  /// The lane of this thread, bound to the gradients of the store.
+  auto laneMaker() const {
+    return [this] { return makeLane(); };
+  }
+  /// The lane of this thread, bound to the store.
   Lane& boundLane() {
-    lanes_[0]->tape.bind(parameters_);
-    return *lanes_[0];
+    Lane& lane = sharded_.lane(laneMaker());
+    lane.tape.bind(parameters_);
+    return lane;
+  }
+  void bind(Lane& lane, std::span<const Scalar> x, GradientBuffer<Scalar>& buffer) const {
+    Binding<Scalar> binding = parameters_.binding(buffer);
+    binding.values = x.data();
+    lane.tape.bind(binding);
+  }
+  GradientBuffer<Scalar>& borrow(GradientBuffer<Scalar>& buffer, std::span<Scalar> memory) const {
+    buffer.moveTo(memory);
+    return buffer;
   }
   Workers* workers() const { return options_.workers != nullptr ? options_.workers : currentWorkers(); }
 
-  /// The sum of `use(lane, shard)` over the shards, in their order.
-  template <class Use>
-  double overShards(std::span<const std::size_t> batch, std::size_t shards, const Use& use) {
-    Workers* const help = workers();
-    if (shards == 1) {
-      const CurrentWorkers here(help);
-      return use(*lanes_[0], {0, batch.size()});
-    }
-    if (help != nullptr)
-      while (lanes_.size() < std::min(help->size(), shards)) lanes_.push_back(makeLane());
-    losses_.assign(shards, 0);
-    const auto run = [&](std::size_t shard, std::size_t worker) {
-      losses_[shard] =
-          use(*lanes_[worker], {batch.size() * shard / shards, batch.size() * (shard + 1) / shards, shard});
-    };
-    if (help != nullptr)
-      help->run(shards, run);
-    else
-      for (std::size_t shard = 0; shard < shards; ++shard) run(shard, 0);
-    double sum = 0;
-    for (const double loss : losses_) sum += loss;
-    return sum;
-  }
-  /// Calls `visit(root, share)` for every tile, while it is on the tape. Returns the shard's share of the mean loss.
+  /// Calls `visit(root, share, first)` for every tile, while it is on the tape, until it returns false. `first` is the tile's
+  /// first sample in the batch. Returns the shard's share of the mean loss.
   template <class Visit>
-  double overTiles(Lane& lane, std::span<const std::size_t> batch, const Shard& shard, const StepKey* step,
-                   Visit visit) {
+  double overTiles(Lane& lane, Batch batch, const Shard& shard, const StepKey* step, Visit visit) {
     const CurrentTape here(lane.tape);
     const std::size_t samples = shard.end - shard.first, tiles = (samples + tile_ - 1) / tile_,
                       tile = (samples + tiles - 1) / tiles;  // of equal size
@@ -233,7 +290,7 @@ template <class Model, TokenSamples Samples> class TokenOracle {
                                std::span<const TokenId>(lane.targets).first(columns), step, first);
       const double share = static_cast<double>(count) / static_cast<double>(batch.size());
       sum += share * static_cast<double>(root.value());
-      visit(root, share);
+      if (!visit(root, share, first)) break;
     }
     return sum;
   }
@@ -245,7 +302,7 @@ template <class Model, TokenSamples Samples> class TokenOracle {
     return model_.loss(tokens, targets);
   }
   /// Puts the samples where the model wants them. Together they fill all its columns.
-  void place(Lane& lane, std::span<const std::size_t> batch, std::size_t columns) const {
+  void place(Lane& lane, Batch batch, std::size_t columns) const {
     for (std::size_t slot = 0; slot < batch.size(); ++slot) {
       samples_.read(batch[slot], lane.sampleTokens, lane.sampleTargets);
       // The mean over columns is the mean over samples only if all have as many.
@@ -264,9 +321,11 @@ template <class Model, TokenSamples Samples> class TokenOracle {
   Samples samples_;
   TokenOracleOptions options_;
   std::size_t tile_;
-  std::vector<std::unique_ptr<Lane>> lanes_;
-  std::unique_ptr<ShardSum<Scalar>> sum_;
-  std::vector<double> losses_;
+  Sharded<Scalar, Lane> sharded_;
+  // In memory of callers; the second one for the second of two points.
+  GradientBuffer<Scalar> borrowed_{model_.layout(), nullptr}, borrowedToo_{model_.layout(), nullptr};
+  std::unique_ptr<GradientBuffer<Scalar>> aside_;  // of gradients that may not be written
+  OracleCounter counter_;
 };
 
 }  // namespace burtorch::inline BURTORCH_TARGET
