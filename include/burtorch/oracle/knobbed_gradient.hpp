@@ -25,6 +25,11 @@ template <class T> class KnobbedGradient {
   bool writesAside() const { return bool(options_.stop) || !options_.wanted.isAll(); }
   /// The sweep of a tile that begins with the sample `first` of its batch. Returns whether to go on.
   template <class Root> bool sweep(const Root& root, double share, std::size_t first, SweepMemory& memory) {
+    return sweep(root, share, first, memory, options_.wanted);
+  }
+  /// The same where the tape has other names for what is wanted.
+  template <class Root>
+  bool sweep(const Root& root, double share, std::size_t first, SweepMemory& memory, const Wanted& wanted) {
     const auto stop = [&] {
       if (!isStopped_.load(std::memory_order_relaxed) && options_.stop()) isStopped_ = true;
       return isStopped_.load(std::memory_order_relaxed);
@@ -32,7 +37,7 @@ template <class T> class KnobbedGradient {
     SweepOptions<T> sweep{.memory = &memory,
                           .seed = static_cast<T>(share),
                           .pollEvery = options_.pollEvery,
-                          .wanted = options_.wanted,
+                          .wanted = wanted,
                           .keep = options_.keep};
     // Samples draw edges of their own.
     sweep.keep.seed = Rng(options_.keep.seed, first).next();
