@@ -158,7 +158,9 @@ TEST(FiniteSum, GradientsOfSamplesStandSideBySide) {
     const ByHand want = byHand(all, at, Batch(batch).subspan(i, 1));
     for (std::size_t k = 0; k < 2; ++k) EXPECT_NEAR(each[2 * i + k], want.gradient[k], 1e-14);
   }
-  expectError([&] { sampleGradients(f, std::span<const double>(at), batch, std::span<double>(each).first(7)); }, "4 gradients of 2 numbers");
+  expectError(
+      [&] { sampleGradients(f, std::span<const double>(at), batch, std::span<double>(each).first(7)); },
+      "4 gradients of 2 numbers");
 }
 TEST(FiniteSum, GradientsAtTwoPointsAreThoseOfEach) {
   const auto all = points(9);
@@ -183,7 +185,8 @@ TEST(FiniteSum, APartCountsAndRenumbers) {
   EXPECT_EQ(found, want);
   EXPECT_EQ(part.size(), 3u);
   EXPECT_EQ(part.counts().gradients, 2u);
-  expectError([&] { part.gradient(at, std::array<std::size_t, 1>{3}, found); }, "sample 3 is out of range for 3");
+  expectError([&] { part.gradient(at, std::array<std::size_t, 1>{3}, found); },
+              "sample 3 is out of range for 3");
   expectError([&] { PartOf(f, {9}); }, "sample 9 is out of range for 9");
 }
 

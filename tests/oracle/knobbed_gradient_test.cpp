@@ -103,7 +103,8 @@ TEST(KnobbedGradient, AStopLeavesTheDestinationAndTheNextRunHasAllBits) {
       if (e.oracle.gradient(e.x, everything, found, {.stop = stop, .pollEvery = 1})) break;
       ASSERT_EQ(found, e.untouched()) << stops;
     }
-    EXPECT_GT(stops, 40);  // five tiles, each asked about before its sweep and at every instruction that is reached
+    EXPECT_GT(stops,
+              40);  // five tiles, each asked about before its sweep and at every instruction that is reached
     EXPECT_EQ(found, e.whole);
   }
 }

@@ -4,6 +4,7 @@ add_executable(models_dump reference/models_dump.cpp)
 # file_test(NAME PROGRAM): reference/NAME.py asks PROGRAM and the package.
 function(file_test name program)
   target_link_libraries(${program} PRIVATE burtorch::compiled burtorch_warnings)
+  leave_plain(${program})
   live_test(${name} COMMAND sh -c [[exec "${BURTORCH_PYTHON:-python3}" "$0" "$1"]]
     ${here}/reference/${name}.py $<TARGET_FILE:${program}>)
 endfunction()

@@ -122,17 +122,15 @@ template <class T, class Sample, class F> class FunctionSum {
   auto laneMaker() const {
     return [this] { return std::make_unique<Lane>(parameters_); };
   }
-  template <class Visit>
-  double sum(std::span<const T> x, Batch batch, GradientBuffer<T>& into, Visit visit) {
-    return sharded_.gradient(
-        into, batch.size(), shardCount(batch.size()), currentWorkers(), laneMaker(),
-        [&](Lane& lane, const Shard& shard, GradientBuffer<T>& buffer) {
-          const CurrentTape here(lane.tape);
-          std::ranges::fill(lane.leaves.gradients(), T{0});
-          const double value = overSamples(lane, x, batch, shard, visit);
-          std::ranges::copy(lane.leaves.gradients(), buffer.block(0).begin());
-          return value;
-        });
+  template <class Visit> double sum(std::span<const T> x, Batch batch, GradientBuffer<T>& into, Visit visit) {
+    return sharded_.gradient(into, batch.size(), shardCount(batch.size()), currentWorkers(), laneMaker(),
+                             [&](Lane& lane, const Shard& shard, GradientBuffer<T>& buffer) {
+                               const CurrentTape here(lane.tape);
+                               std::ranges::fill(lane.leaves.gradients(), T{0});
+                               const double value = overSamples(lane, x, batch, shard, visit);
+                               std::ranges::copy(lane.leaves.gradients(), buffer.block(0).begin());
+                               return value;
+                             });
   }
   /// Calls `visit(f_i, share, i, memory)` for every sample of the shard, until it returns false.
   template <class Visit>
