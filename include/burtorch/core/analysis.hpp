@@ -8,6 +8,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 
 #include "../base/config.hpp"
 
@@ -28,6 +30,15 @@ template <class Byte> class Marks {
   constexpr bool hasAny(const NumberRange& range) const { return hasAny(range.first, range.count, 1); }
   constexpr bool hasAny(std::size_t first, std::size_t count, std::ptrdiff_t stride) const {
     const Byte* at = bytes_ + first;
+    if constexpr (sizeof(Byte) == 1) {
+      // Large blocks are mostly unmarked: 64 marks at a time.
+      for (; stride == 1 && count >= 64 && !std::is_constant_evaluated(); count -= 64, at += 64) {
+        std::uint64_t words[8];
+        std::memcpy(words, at, sizeof words);
+        if ((words[0] | words[1] | words[2] | words[3] | words[4] | words[5] | words[6] | words[7]) != 0)
+          return true;
+      }
+    }
     for (std::size_t i = 0; i < count; ++i, at += i < count ? stride : 0)
       if (*at != Byte{0}) return true;
     return false;

@@ -19,6 +19,7 @@
 
 namespace burtorch::inline BURTORCH_TARGET {
 
+/// What is 0 gets its default (page::withDefaults).
 struct PageOptions {
   double stepSize = 0;     // eta; 0 is an error
   std::size_t large = 0;   // b; 0: all samples
@@ -51,6 +52,7 @@ inline double stepSize(double smoothness, const PageOptions& options, double mu 
 
 }  // namespace page
 
+/// The method at work on f, from a start.
 template <FiniteSum F> class Page {
  public:
   using T = typename F::Scalar;

@@ -49,6 +49,7 @@ struct Box {
     return x < least ? least : x > most ? most : x;
   }
 };
+/// Any of them, chosen while the program runs.
 using Regulariser = std::variant<NoRegulariser, L1, SquaredL2, Box>;
 
 /// Fails unless there is such a regulariser.

@@ -34,6 +34,7 @@ inline double stepSize(double smoothness, std::uint64_t delayLimit, double sigma
 
 }  // namespace ringmaster
 
+/// What server and workers agree on.
 struct RingmasterOptions {
   double stepSize = 0;
   std::uint64_t delayLimit = 1;  // R

@@ -15,6 +15,7 @@
 
 namespace burtorch::inline BURTORCH_TARGET {
 
+/// Draws tau of n samples for a round.
 class NiceSampling {
  public:
   NiceSampling(std::size_t samples, std::size_t tau, std::uint64_t seed) : tau_(tau), seed_(seed) {

@@ -41,6 +41,7 @@ inline double stepSize(double expected, double sigmaSquared = 0, double mu = 0, 
 
 }  // namespace nice
 
+/// tau samples at a time, of all.
 struct SgdOptions {
   double stepSize = 0;
   std::size_t tau = 1;
@@ -48,6 +49,7 @@ struct SgdOptions {
   Regulariser regulariser{};
 };
 
+/// x <- prox(x - stepSize * mean gradient of tau samples).
 template <FiniteSum F> class ProxSgd {
  public:
   using T = typename F::Scalar;
