@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <vector>
 
 #include "viz/text_parts.hpp"
 
@@ -40,6 +41,45 @@ TEST(CurveSvg, TakesNumbersOfAnySize) {
     EXPECT_LT(countOf(svg, "<line"), 40u);
     EXPECT_GT(countOf(svg, "<line"), 4u);
   }
+}
+TEST(CurveSvg, ALogarithmicAxisHasPowersOfTenAndOnlyPositiveNumbers) {
+  const Curve curves[] = {{"loss", {{1, 1e-8}, {10, 1e-3}, {100, 1}, {0, 1}, {50, 0}, {50, -1}}}};
+  const std::string svg = curveSvg("title", "x", "y", curves, {.isLogX = true, .isLogY = true});
+  for (const char* label : {">1<", ">10<", ">100<", ">1e-08<", ">1e-06<", ">0.01<"})
+    EXPECT_GE(countOf(svg, label), 1u) << label;
+  const std::size_t from = svg.find("points=\"") + 8;
+  EXPECT_EQ(countOf(svg.substr(from, svg.find('"', from) - from), ","), 3u);
+  // Evenly spaced in the logarithm: 10 lies in the middle between 1 and 100.
+  EXPECT_EQ(countOf(svg, "points=\"64.0,384.0 420.0,"), 1u);
+}
+TEST(CurveSvg, ALogarithmicAxisOfLessThanADecadeHasRoundNumbers) {
+  const Curve curves[] = {{"loss", {{2, 3}, {4, 5}, {6, 7}}}};
+  const std::string svg = curveSvg("title", "x", "y", curves, {.isLogX = true, .isLogY = true});
+  EXPECT_GT(countOf(svg, "<line"), 6u);
+  EXPECT_GE(countOf(svg, ">4<"), 2u);
+}
+TEST(CurveSvg, OddDataOnALogarithmicAxisStillGiveAPicture) {
+  for (const auto& points : {std::vector<CurvePoint>{},
+                             {{0, 0}},
+                             {{-1, -1}, {0, 0}},
+                             {{1e-300, 1e300}, {1e300, 1e-300}},
+                             {{1e308, 1e308}}}) {
+    const Curve curves[] = {{"loss", points}};
+    const std::string svg = curveSvg("title", "x", "y", curves, {.isLogX = true, .isLogY = true});
+    EXPECT_EQ(countOf(svg, "nan") + countOf(svg, "inf"), 0u);
+    EXPECT_LT(countOf(svg, "<line"), 40u);
+    EXPECT_TRUE(svg.ends_with("</svg>\n"));
+  }
+}
+TEST(CurveSvg, PanelsStandSideBySide) {
+  const Curve curves[] = {{"loss", {{0, 1}, {1, 2}}}};
+  const std::vector<CurvePanel> panels(3, {.title = "<t>", .xLabel = "x", .yLabel = "y", .curves = curves});
+  const std::string svg = curvePanelsSvg(panels, 2);
+  EXPECT_EQ(countOf(svg, "<svg"), 4u);
+  EXPECT_EQ(countOf(svg, "</svg>"), 4u);
+  EXPECT_EQ(countOf(svg, "<polyline"), 3u);
+  EXPECT_EQ(countOf(svg, "viewBox=\"0 0 1600 880\""), 1u);
+  EXPECT_EQ(countOf(svg, "&lt;t&gt;"), 3u);
 }
 
 }  // namespace
