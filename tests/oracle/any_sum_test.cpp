@@ -32,6 +32,8 @@ TEST(AnySum, GivesWhatTheSumGives) {
   f.gradient(y, AllSamples(3), wantY);
   EXPECT_EQ(found, want);
   EXPECT_EQ(foundY, wantY);
+  any.difference(x, y, AllSamples(3), found);
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(found[i], want[i] - wantY[i]);
   EXPECT_EQ(any.counts(), f.counts());
 }
 TEST(AnySum, HasTheKnobsOfTheSum) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "finite_sum.hpp"
 
@@ -39,6 +40,9 @@ template <class T> class AnySum {
                              std::span<T> intoY) {
     return sum_->atTwo(x, y, batch, intoX, intoY);
   }
+  ValuesAtTwo difference(std::span<const T> x, std::span<const T> y, Batch batch, std::span<T> into) {
+    return sum_->difference(x, y, batch, into);
+  }
 
  private:
   struct Interface {
@@ -52,6 +56,8 @@ template <class T> class AnySum {
                                   const GradientOptions<T>& options) = 0;
     virtual ValuesAtTwo atTwo(std::span<const T> x, std::span<const T> y, Batch batch, std::span<T> intoX,
                               std::span<T> intoY) = 0;
+    virtual ValuesAtTwo difference(std::span<const T> x, std::span<const T> y, Batch batch,
+                                   std::span<T> into) = 0;
   };
   template <class F, class Stored> struct Holder final : Interface {
     Stored stored;
@@ -85,6 +91,12 @@ template <class T> class AnySum {
                       std::span<T> intoY) override {
       return burtorch::gradientsAtTwo(get(), x, y, batch, intoX, intoY);
     }
+    ValuesAtTwo difference(std::span<const T> x, std::span<const T> y, Batch batch,
+                           std::span<T> into) override {
+      if constexpr (!requires { get().difference(x, y, batch, into); }) scratch.resize(into.size());
+      return burtorch::difference(get(), x, y, batch, into, std::span<T>(scratch));
+    }
+    std::vector<T> scratch;
   };
 
   std::unique_ptr<Interface> sum_;

@@ -6,7 +6,8 @@
 // x is any point, given as a span: an oracle holds no iterate, so two points cost two calls and no copies. Batches are lists of
 // sample indices, with or without repeats. An oracle that can do more says so by having more members, and the functions
 // below use them where they are there: `gradient(x, batch, into, options)` stops, leaves out coordinates, drops edges and
-// reports final blocks; `gradientsAtTwo` takes two points at once. All calls are counted.
+// reports final blocks; `gradientsAtTwo` and
+// `difference` take two points at once. All calls are counted.
 //
 // An oracle whose calls are const may be asked by several threads at once.
 #pragma once
@@ -105,6 +106,20 @@ ValuesAtTwo gradientsAtTwo(F& f, std::span<const typename F::Scalar> x, std::spa
     return f.gradientsAtTwo(x, y, batch, intoX, intoY);
   else
     return {f.gradient(x, batch, intoX), f.gradient(y, batch, intoY)};
+}
+
+/// Writes the gradient at x less that at y, of the same samples. `scratch` has as many numbers as `into`.
+template <FiniteSum F>
+ValuesAtTwo difference(F& f, std::span<const typename F::Scalar> x, std::span<const typename F::Scalar> y,
+                       Batch batch, std::span<typename F::Scalar> into,
+                       std::span<typename F::Scalar> scratch) {
+  if constexpr (requires { f.difference(x, y, batch, into); }) {
+    return f.difference(x, y, batch, into);
+  } else {
+    const ValuesAtTwo values = gradientsAtTwo(f, x, y, batch, into, scratch);
+    for (std::size_t i = 0; i < into.size(); ++i) into[i] = into[i] - scratch[i];
+    return values;
+  }
 }
 
 /// Writes the gradient of every sample of a batch, one after the other.
