@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <clocale>
 #include <cstdlib>
@@ -205,6 +206,17 @@ TEST(Libsvm, TheLocaleChangesNothing) {
   EXPECT_EQ(rowsOf("1 1:0.5 5:-3\n-1\n2.5 3:1e-3\n"), wanted);
   EXPECT_EQ(toLibsvm(wanted), "1 1:0.5 5:-3\n-1\n2.5 3:0.001\n");
   std::setlocale(LC_ALL, "C");
+}
+
+TEST(Libsvm, ReadsTheDataOfTheRepository) {
+  const Rows rows = loadLibsvm(BURTORCH_TEST_DATA "/../../data/breast_cancer.libsvm");
+  EXPECT_EQ(rows.size(), 569u);
+  EXPECT_EQ(rows.features(), 30u);
+  EXPECT_EQ(std::count(rows.labels().begin(), rows.labels().end(), 1.0), 357);
+  EXPECT_EQ(std::count(rows.labels().begin(), rows.labels().end(), 0.0), 212);
+  EXPECT_EQ(rows.toDense().row(0).value(0), 17.99);
+  EXPECT_EQ(rows.toDense().row(568).value(29), 0.07039);
+  EXPECT_EQ(parseLibsvm(toLibsvm(rows)), rows);
 }
 
 std::string refusalOfFile(const std::string& path) {

@@ -1,4 +1,5 @@
 // Minimisers: known ones are found, others are stationary to rounding, with and without a prox.
+#include <burtorch/io/libsvm.hpp>
 #include <burtorch/oracle/linear_problem.hpp>
 #include <burtorch/oracle/minimise.hpp>
 #include <burtorch/oracle/quadratic.hpp>
@@ -91,6 +92,24 @@ TEST(Minimise, FeaturesOfManyScalesDoNoHarm) {
   Rows rows = randomRows(90, 12, 0.5, 2, 1).withBias();
   rows.divideColumns(scales);
   const LogisticRegression<double> f(rows, {.l2 = 1e-4});
+  expectStationary(f, minimise(f));
+}
+// What NumPy finds for the same problem: Newton's method there, and scikit-learn's own solver.
+TEST(Minimise, BreastCancerIsThatOfNumPy) {
+  Rows rows = loadLibsvm(BURTORCH_TEST_DATA "/../../data/breast_cancer.libsvm").toDense();
+  rows.divideColumns(rows.columnScales());
+  const LogisticRegression<double> f(rows.withBias(), {.l2 = 1e-3});
+  const Minimum found = minimise(f);
+  expectStationary(f, found);
+  EXPECT_NEAR(found.value, 0.20025370301629783, 4 * eps);
+  EXPECT_NEAR(found.x.front(), -0.24738966080551145, 1e-13);
+  EXPECT_NEAR(found.x.back(), 5.285916670509618, 1e-12);
+  EXPECT_NEAR(f.smoothness().L, 1.308440226515381, 1e-12);
+}
+// Its features differ in size by a factor of 1e6.
+TEST(Minimise, BreastCancerAsItIs) {
+  const LogisticRegression<double> f(
+      loadLibsvm(BURTORCH_TEST_DATA "/../../data/breast_cancer.libsvm").withBias(), {.l2 = 1e-4});
   expectStationary(f, minimise(f));
 }
 TEST(Minimise, GradientsAreEnough) {
