@@ -93,8 +93,8 @@ TYPED_TEST(EncodeTest, PermKOfAllWorkersIsTheVectorItself) {
     }
 }
 
-// Over 20,000 keys. A mean of independent numbers leaves six standard errors with probability below 1e-8 (normal approximation);
-// the variance must be omega |x|^2, or at most that, up to six standard errors of its own.
+// Over 20,000 keys. A mean of independent numbers is off by six standard errors with probability below 1e-8 (normal
+// approximation); the variance must be omega |x|^2, or at most that, up to six standard errors of its own.
 TYPED_TEST(EncodeTest, UnbiasedOnesAreUnbiasedAndKeepTheirVariance) {
   constexpr std::size_t d = 23;
   constexpr int keys = 20000;
