@@ -1,0 +1,153 @@
+// The methods of burt optimise at work on a problem: one interface over all of them, with the step sizes of theory.
+#pragma once
+
+#include <burtorch/optimise/compressor_text.hpp>
+#include <burtorch/optimise/ef21.hpp>
+#include <burtorch/optimise/in_process.hpp>
+#include <burtorch/optimise/marina.hpp>
+#include <burtorch/optimise/page.hpp>
+#include <burtorch/optimise/sgd.hpp>
+#include <burtorch/optimise/step_sizes.hpp>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "optimise_problem.hpp"
+
+namespace burt {
+
+struct MethodOptions {
+  std::string compressor;                          // "": that of the method
+  std::uint64_t workers = 20, tau = 0, batch = 0;  // tau of SGD, b' of PAGE and VR-MARINA; 0: their defaults
+  double stepSize = 0, stepFactor = 1, accuracy = 0, l1 = 0;
+  std::uint64_t seed = 1;
+};
+
+/// Sees everything that a run must remember.
+struct StateVisitor {
+  std::function<void(const std::string& name, std::span<double>)> numbers;
+  std::function<void(const std::string& name, std::uint64_t&)> count;
+
+  void operator()(const char* name, std::span<double> state) const { numbers(name, state); }
+  void operator()(const char* name, std::uint64_t& state) const { count(name, state); }
+};
+
+class RunningMethod {
+ public:
+  virtual ~RunningMethod() = default;
+  virtual void step() = 0;
+  virtual std::span<const double> x() const = 0;
+  virtual std::uint64_t gradients() const = 0;  // of single samples, since this program began
+  virtual std::uint64_t bitsUp() const { return 0; }
+  virtual std::uint64_t bitsDown() const { return 0; }
+  virtual void visitState(const StateVisitor& visit) = 0;
+  /// "step size 0.12 = 1 / L"
+  std::string description;
+};
+
+/// The samples that take part: as many for each worker. f is their mean, for every method.
+struct Division {
+  std::vector<std::size_t> all;
+  std::size_t workers, each;
+
+  Division(std::size_t samples, std::uint64_t workersWanted)
+      : workers(static_cast<std::size_t>(workersWanted)), each(samples / workers) {
+    if (each == 0)
+      throw BadInput("--workers: " + textOf(workersWanted) + " workers cannot share " +
+                     textOf(std::uint64_t{samples}) + " samples");
+    all.resize(workers * each);
+    std::iota(all.begin(), all.end(), std::size_t{0});
+  }
+  burtorch::Batch of(std::size_t worker) const { return burtorch::Batch(all).subspan(worker * each, each); }
+};
+
+/// One machine that sees all samples.
+template <template <class> class Method> class Central final : public RunningMethod {
+ public:
+  using Part = burtorch::PartOf<Problem::Sum>;
+
+  template <class Options>
+  Central(const Problem& problem, const Division& division, const Options& options)
+      : sum_(problem.sum()), part_(sum_, division.all), method_(part_, problem.start(), options) {}
+  void step() override { method_.step(); }
+  std::span<const double> x() const override { return method_.x(); }
+  std::uint64_t gradients() const override { return part_.counts().gradients; }
+  void visitState(const StateVisitor& visit) override { method_.visitState(visit); }
+
+ private:
+  Problem::Sum sum_;
+  Part part_;
+  Method<Part> method_;
+};
+
+/// A server and workers in this process.
+template <class Server, template <class> class Client> class Distributed final : public RunningMethod {
+ public:
+  using Part = burtorch::PartOf<Problem::Sum>;
+
+  template <class ServerOptions, class ClientOptions>
+  Distributed(const Problem& problem, const Division& division, const ServerOptions& options,
+              ClientOptions clientOptions)
+      : server_(problem.start(), options) {
+    for (std::size_t i = 0; i < division.workers; ++i) sums_.push_back(problem.sum());
+    for (std::size_t i = 0; i < division.workers; ++i) {
+      const burtorch::Batch own = division.of(i);
+      parts_.emplace_back(sums_[i], std::vector<std::size_t>(own.begin(), own.end()));
+    }
+    for (std::size_t i = 0; i < division.workers; ++i) clients_.emplace_back(parts_[i], clientOptions(i));
+    round_ = std::make_unique<burtorch::InProcess<Server, Client<Part>>>(server_, std::span(clients_));
+  }
+  void step() override { round_->round(); }
+  std::span<const double> x() const override { return server_.x(); }
+  std::uint64_t gradients() const override { return round_->gradients(); }
+  std::uint64_t bitsUp() const override { return round_->bitsUp(); }
+  std::uint64_t bitsDown() const override { return round_->bitsDown(); }
+  void visitState(const StateVisitor& visit) override { round_->visitState(visit); }
+
+ private:
+  std::vector<Problem::Sum> sums_;
+  std::vector<Part> parts_;
+  std::vector<Client<Part>> clients_;
+  Server server_;
+  std::unique_ptr<burtorch::InProcess<Server, Client<Part>>> round_;
+};
+
+/// What theory needs to know of a problem; asked for only where no step size is given.
+class Constants {
+ public:
+  Constants(const Problem& problem, const Division& division) : problem_(problem), division_(division) {}
+  const burtorch::Smoothness& ofAll() {
+    if (!all_) all_ = known(problem_.smoothness(division_.all));
+    return *all_;
+  }
+  /// L_i of the workers.
+  const std::vector<double>& ofWorkers() {
+    for (std::size_t i = workers_.size(); i < division_.workers; ++i)
+      workers_.push_back(known(problem_.smoothness(division_.of(i))).L);
+    return workers_;
+  }
+
+ private:
+  static burtorch::Smoothness known(std::optional<burtorch::Smoothness> smoothness) {
+    if (!smoothness)
+      throw BadInput(
+          "theory has no step size for this problem, whose smoothness is not known; pass --step-size X");
+    return *smoothness;
+  }
+  const Problem& problem_;
+  const Division& division_;
+  std::optional<burtorch::Smoothness> all_;
+  std::vector<double> workers_;
+};
+
+inline const char* methodNames = "gd, sgd, page, ef21, ef21-w, marina, vr-marina";
+
+/// The method called `name`, which may carry its compressor: "ef21:topk:0.05".
+std::unique_ptr<RunningMethod> methodOf(const std::string& name, const Problem& problem,
+                                        const Division& division, Constants& constants,
+                                        const MethodOptions& options);
+
+}  // namespace burt

@@ -1,0 +1,152 @@
+// EF21 (Richtarik et al., 2106.05203): every worker keeps an estimate g_i of its gradient and sends how it compresses the
+// difference to the real one; the server keeps their mean g.
+//
+//   g_i = 0, x <- x - step g, g_i <- g_i + C(grad f_i(x) - g_i), g = mean g_i
+//
+// C may be any compressor; an unbiased one is divided by 1 + omega. A worker that does not answer keeps its g_i, so a round may
+// do without it. EF21-W (2402.10774): g = sum w_i g_i, where g_i estimates grad f_i / (n w_i). With a compressor that sends
+// everything, gradients are sent instead of differences, and EF21 is distributed gradient descent to the last bit.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "../oracle/finite_sum.hpp"
+#include "round_scratch.hpp"
+#include "round_server.hpp"
+
+namespace burtorch::inline BURTORCH_TARGET {
+
+/// Options of an EF21 server. Weights are those of EF21-W, above 0 with the sum 1; without any all are 1/n.
+struct Ef21Options {
+  AnyCompressor compressor{};
+  double stepSize = 0;  // ef21StepSize gives one
+  std::size_t workers = 1;
+  std::uint64_t seed = 0;
+  std::vector<double> weights{};
+};
+
+/// The server of EF21: broadcast, receive, finishRound.
+template <class T> class Ef21Server : public RoundServer<T> {
+ public:
+  Ef21Server(std::span<const T> start, const Ef21Options& options)
+      : RoundServer<T>({.method = RoundMethod::ef21,
+                        .form = MessageForm::contractive,
+                        .fullProbability = isIdentity(options.compressor, start.size()) ? 1.0 : 0.0,
+                        .isFirstFull = false,
+                        .toleratesAbsence = true},
+                       start, options.compressor, options.stepSize, weightsOf(options), options.seed) {}
+
+ private:
+  static std::vector<double> weightsOf(const Ef21Options& options) {
+    if (options.weights.empty())
+      return std::vector<double>(options.workers, 1 / static_cast<double>(options.workers));
+    if (options.weights.size() != options.workers)
+      fail("EF21: expected a weight for each of %zu workers, got %zu", options.workers,
+           options.weights.size());
+    double sum = 0;
+    for (const double weight : options.weights) {
+      if (!(weight > 0)) fail("EF21: expected weights above 0, got %g", weight);
+      sum += weight;
+    }
+    if (!(std::abs(sum - 1) < 1e-9)) fail("EF21: expected weights with the sum 1, got %g", sum);
+    return options.weights;
+  }
+};
+
+/// Options of an EF21 client; the compressor is the server's.
+struct Ef21ClientOptions {
+  AnyCompressor compressor{};
+  std::size_t worker = 0;
+  double weight = 0;  // this worker's weight in EF21-W; 0: 1/n
+};
+
+/// A client of EF21, over its own data.
+template <FiniteSum F> class Ef21Client {
+ public:
+  using Scalar = typename F::Scalar;
+
+  Ef21Client(F& f, const Ef21ClientOptions& options)
+      : f_(&f), options_(options), samples_(f.size()), estimate_(f.parameterCount()) {
+    checkCompressor(options.compressor, f.parameterCount());
+  }
+
+  /// Answers a broadcast. With `stop`, which is polled, this may end early: then it returns false, there is no answer and the
+  /// client is as before.
+  bool answer(std::span<const std::byte> broadcast, std::vector<std::byte>& message,
+              FunctionRef<bool()> stop = {}) {
+    x_.resize(estimate_.size());
+    const RoundHeader round = detail::readBroadcast<Scalar>(RoundMethod::ef21, broadcast, x_);
+    return answer(round, x_, {}, scratch_, message, stop);
+  }
+  /// The same in the server's process, where x is read in place.
+  bool answer(const RoundHeader& round, std::span<const Scalar> x, std::span<const Scalar> /*previous*/,
+              RoundScratch<Scalar>& scratch, std::vector<std::byte>& message, FunctionRef<bool()> stop = {}) {
+    if (round.round < nextRound_) detail::failBroadcast("the round was answered already");
+    if (options_.worker >= round.workers) detail::failBroadcast("this worker is not among its workers");
+    const std::span<Scalar> gradient = scratch.first(estimate_.size());
+    double value = 0;
+    if (!gradientUnlessStopped(*f_, x, samples_, gradient, stop, value)) return false;
+    const Scalar scale =
+        options_.weight == 0 ? Scalar{1} : static_cast<Scalar>(1 / (round.workers * options_.weight));
+    const CompressionKey key{round.seed, round.round, static_cast<std::uint32_t>(options_.worker)};
+    compress(round.isFull, gradient, scale, key, message);
+    AnswerHeader{RoundMethod::ef21, round.isFull, key.worker, round.round, value}.write(message.data());
+    nextRound_ = round.round + 1;
+    return true;
+  }
+
+  /// g_i.
+  std::span<const Scalar> estimate() const { return estimate_; }
+  CompressorMemory& memory() { return memory_; }
+  OracleCounts counts() const { return f_->counts(); }
+
+  /// Hands out everything that a resumed run needs.
+  template <class Visit> void visitState(Visit&& visit) {
+    visit("estimate", std::span(estimate_));
+    visit("nextRound", nextRound_);
+  }
+
+ private:
+  /// What is compressed: scale * gradient - estimate, computed where it is needed.
+  struct Difference {
+    using Scalar = typename F::Scalar;
+    std::span<const Scalar> gradient, estimate;
+    Scalar scale;
+    std::size_t size() const { return gradient.size(); }
+    Scalar operator[](std::size_t i) const { return scale * gradient[i] - estimate[i]; }
+  };
+
+  void compress(bool isFull, std::span<Scalar> gradient, Scalar scale, const CompressionKey& key,
+                std::vector<std::byte>& message) {
+    if (isFull) {
+      if (scale != 1)
+        for (Scalar& number : gradient) number = scale * number;
+      encode(Identity{}, key, MessageForm::unbiased, Numbers<Scalar>{gradient}, memory_, message,
+             AnswerHeader::bytes);
+      std::copy(gradient.begin(), gradient.end(), estimate_.begin());
+      return;
+    }
+    encode(options_.compressor, key, MessageForm::contractive, Difference{gradient, estimate_, scale},
+           memory_, message, AnswerHeader::bytes);
+    const auto vector = std::span<const std::byte>(message).subspan(AnswerHeader::bytes);
+    const MessageHeader header =
+        headerOf<Scalar>(options_.compressor, estimate_.size(), key, MessageForm::contractive);
+    detail::addChecked<Scalar>(header, vector, 1, estimate_, memory_.set);
+  }
+
+  F* f_;
+  Ef21ClientOptions options_;
+  AllSamples samples_;
+  std::vector<Scalar> estimate_, x_;
+  RoundScratch<Scalar> scratch_;
+  std::uint64_t nextRound_ = 0;
+  CompressorMemory memory_;
+};
+
+}  // namespace burtorch::inline BURTORCH_TARGET

@@ -1,0 +1,168 @@
+// MARINA (Gorbunov et al., 2102.07845): workers mostly send compressed differences of gradients, and now and then, on a coin
+// that all share, whole gradients.
+//
+//   g = grad f(x) in the first round; x <- x - step g; coin 1: g = mean grad f_i(x);
+//   coin 0: g <- g + mean Q(grad f_i(x) - grad f_i(x before)), Q unbiased
+//
+// The coin is thrown by the server and part of the broadcast. VR-MARINA: the difference is that of a few samples, the same at
+// both points. With p = 1, or a Q that sends everything, this is distributed gradient descent to the last bit.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "../oracle/finite_sum.hpp"
+#include "round_scratch.hpp"
+#include "round_server.hpp"
+
+namespace burtorch::inline BURTORCH_TARGET {
+
+/// Options of a MARINA server.
+struct MarinaOptions {
+  AnyCompressor compressor{};
+  double stepSize = 0;     // marinaStepSize gives one
+  double probability = 0;  // of a round with whole gradients; marinaProbability gives one
+  std::size_t workers = 1;
+  std::uint64_t seed = 0;
+};
+
+/// The server of MARINA: broadcast, receive, finishRound. No round can do without a worker.
+template <class T> class MarinaServer : public RoundServer<T> {
+ public:
+  MarinaServer(std::span<const T> start, const MarinaOptions& options)
+      : RoundServer<T>({.method = RoundMethod::marina,
+                        .form = MessageForm::unbiased,
+                        .fullProbability = probabilityOf(start.size(), options),
+                        .isFirstFull = true,
+                        .toleratesAbsence = false},
+                       start, options.compressor, options.stepSize,
+                       std::vector<double>(options.workers, 1 / static_cast<double>(options.workers)),
+                       options.seed) {}
+
+ private:
+  static double probabilityOf(std::size_t d, const MarinaOptions& options) {
+    if (!(options.probability > 0 && options.probability <= 1))
+      fail("MARINA: expected a probability above 0 and up to 1, got %g", options.probability);
+    omega(options.compressor, d);  // fails for a biased one
+    return isIdentity(options.compressor, d) ? 1.0 : options.probability;
+  }
+};
+
+/// Options of a MARINA client; the compressor is the server's.
+struct MarinaClientOptions {
+  AnyCompressor compressor{};
+  std::size_t worker = 0;
+  std::size_t batch = 0;  // VR-MARINA: samples of a difference, drawn with replacement; 0: all of them once
+  bool keepsPrevious = true;  // off: only for the server's own process, which keeps x before for everybody
+};
+
+/// A client of MARINA or VR-MARINA, over its own data.
+template <FiniteSum F> class MarinaClient {
+ public:
+  using Scalar = typename F::Scalar;
+
+  MarinaClient(F& f, const MarinaClientOptions& options)
+      : f_(&f),
+        options_(options),
+        samples_(f.size()),
+        batch_(options.batch),
+        x_(options.keepsPrevious ? f.parameterCount() : 0),
+        previous_(x_.size()) {
+    omega(options.compressor, f.parameterCount());
+    checkCompressor(options.compressor, f.parameterCount());
+  }
+
+  /// Answers a broadcast. With `stop`, which is polled, this may end early: then it returns false, there is no answer and the
+  /// client is as before.
+  bool answer(std::span<const std::byte> broadcast, std::vector<std::byte>& message,
+              FunctionRef<bool()> stop = {}) {
+    if (!options_.keepsPrevious) fail("a MARINA client that answers bytes needs keepsPrevious");
+    const RoundHeader round = detail::readBroadcast<Scalar>(RoundMethod::marina, broadcast, x_);
+    if (!answer(round, x_, previous_, scratch_, message, stop)) return false;
+    std::swap(x_, previous_);
+    return true;
+  }
+  /// The same in the server's process, where x and the x before are read in place.
+  bool answer(const RoundHeader& round, std::span<const Scalar> x, std::span<const Scalar> previous,
+              RoundScratch<Scalar>& scratch, std::vector<std::byte>& message, FunctionRef<bool()> stop = {}) {
+    if (round.round < nextRound_) detail::failBroadcast("the round was answered already");
+    if (!round.isFull && round.round != nextRound_) detail::failBroadcast("this worker missed a round");
+    if (options_.worker >= round.workers) detail::failBroadcast("this worker is not among its workers");
+    const CompressionKey key{round.seed, round.round, static_cast<std::uint32_t>(options_.worker)};
+    const std::size_t d = f_->parameterCount();
+    const std::span<Scalar> gradient = scratch.first(d);
+    double value = 0;
+    if (round.isFull) {
+      if (!gradientUnlessStopped(*f_, x, samples_, gradient, stop, value)) return false;
+      send(Identity{}, key, Numbers<Scalar>{gradient}, message);
+    } else {
+      if (stop && stop()) return false;
+      value = sendDifference(x, previous, key, gradient, scratch.other(d), message);
+    }
+    AnswerHeader{RoundMethod::marina, round.isFull, key.worker, round.round, value}.write(message.data());
+    nextRound_ = round.round + 1;
+    return true;
+  }
+
+  CompressorMemory& memory() { return memory_; }
+  OracleCounts counts() const { return f_->counts(); }
+
+  /// Hands out everything that a resumed run needs.
+  template <class Visit> void visitState(Visit&& visit) {
+    if (options_.keepsPrevious) visit("previous", std::span(previous_));
+    visit("nextRound", nextRound_);
+  }
+
+ private:
+  /// A difference that is computed where it is sent.
+  struct Change {
+    using Scalar = typename F::Scalar;
+    std::span<const Scalar> now, before;
+    std::size_t size() const { return now.size(); }
+    Scalar operator[](std::size_t i) const { return now[i] - before[i]; }
+  };
+
+  double sendDifference(std::span<const Scalar> x, std::span<const Scalar> previous,
+                        const CompressionKey& key, std::span<Scalar> now, std::span<Scalar> before,
+                        std::vector<std::byte>& message) {
+    const Batch batch = batchOf(key);
+    if constexpr (requires { f_->difference(x, previous, batch, now); }) {
+      const double value = f_->difference(x, previous, batch, now).atX;
+      send(options_.compressor, key, Numbers<Scalar>{now}, message);
+      return value;
+    } else {
+      const double value = f_->gradient(x, batch, now);
+      f_->gradient(previous, batch, before);
+      send(options_.compressor, key, Change{now, before}, message);
+      return value;
+    }
+  }
+  template <class Source>
+  void send(const AnyCompressor& compressor, const CompressionKey& key, const Source& source,
+            std::vector<std::byte>& message) {
+    encode(compressor, key, MessageForm::unbiased, source, memory_, message, AnswerHeader::bytes);
+  }
+  /// The samples of a difference.
+  Batch batchOf(const CompressionKey& key) {
+    if (batch_.empty()) return samples_;
+    constexpr std::uint64_t batches = 0x62617463686573;  // apart from the compressors' keys
+    Rng rng(key.own() ^ batches, key.worker);
+    for (std::size_t& sample : batch_) sample = rng.index(f_->size());
+    return batch_;
+  }
+
+  F* f_;
+  MarinaClientOptions options_;
+  AllSamples samples_;
+  std::vector<std::size_t> batch_;
+  std::vector<Scalar> x_, previous_;
+  RoundScratch<Scalar> scratch_;
+  std::uint64_t nextRound_ = 0;
+  CompressorMemory memory_;
+};
+
+}  // namespace burtorch::inline BURTORCH_TARGET

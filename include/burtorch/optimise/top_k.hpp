@@ -1,0 +1,96 @@
+// The K numbers of the largest magnitude, and of equals those that come first.
+//
+// Magnitudes are compared as the bits of their numbers, so that a radix selection finds the K-th largest: each pass counts the
+// values of the next few bits among those that agree with it so far, and random numbers are told apart after two or three. Then
+// one pass lists what is above it. Linear, without comparisons of a sort and without memory beyond the counts; the source may
+// compute its numbers, x[i] - y[i], since they are only read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "message.hpp"
+
+namespace burtorch::inline BURTORCH_TARGET {
+
+/// Finds the K largest magnitudes, again and again, in memory that it keeps.
+class TopSelection {
+ public:
+  /// The indices of the k largest, 1 <= k <= x.size(), in ascending order. A NaN is larger than everything.
+  template <class Source> std::span<const std::uint32_t> select(Source x, std::size_t k) {
+    using T = typename Source::Scalar;
+    const std::size_t d = x.size();
+    indices_.resize(k + 1);
+    if (k == d) {
+      std::iota(indices_.begin(), indices_.end(), 0u);
+      return std::span(indices_).first(k);
+    }
+    const Threshold<T> threshold = find(x, k);
+    // Without branches: what is not taken is overwritten by the next one. All of those above come to be listed, so ties end
+    // as soon as the rest is for them.
+    std::uint32_t* next = indices_.data();
+    std::size_t ties = threshold.ties;
+    for (std::size_t i = 0; i < d; ++i) {
+      const detail::RawBits<T> magnitude = detail::magnitudeBits(static_cast<T>(x[i]));
+      const bool isTie = (magnitude >> threshold.shift) == threshold.prefix && ties > 0;
+      *next = static_cast<std::uint32_t>(i);
+      next += (magnitude >> threshold.shift) > threshold.prefix || isTie;
+      ties -= isTie;
+    }
+    return std::span(indices_).first(k);
+  }
+
+ private:
+  static constexpr unsigned digitBits = 11;
+
+  /// Magnitudes whose leading bits are above `prefix` are taken, and the first `ties` of those whose are equal.
+  template <class T> struct Threshold {
+    detail::RawBits<T> prefix = 0;
+    unsigned shift = 8 * sizeof(T) - 1;
+    std::size_t ties = 0;
+  };
+
+  template <class Source> auto find(Source x, std::size_t k) {
+    using T = typename Source::Scalar;
+    Threshold<T> threshold{.ties = k};
+    while (threshold.shift > 0) {
+      const unsigned bits = threshold.shift < digitBits ? threshold.shift : digitBits;
+      const unsigned shift = threshold.shift - bits;
+      const detail::RawBits<T> mask = (detail::RawBits<T>{1} << bits) - 1;
+      count(x, threshold, shift, mask);
+      std::size_t digit = mask;
+      for (; counts_[digit] < threshold.ties; --digit) threshold.ties -= counts_[digit];
+      threshold.prefix = static_cast<detail::RawBits<T>>(threshold.prefix << bits | digit);
+      threshold.shift = shift;
+      if (counts_[digit] == threshold.ties) break;  // all of them are taken
+    }
+    return threshold;
+  }
+
+  /// Counts the next digit of those that agree with the prefix. Four counters for each: neighbours that are alike would wait
+  /// for each other.
+  template <class Source, class T>
+  void count(Source x, const Threshold<T>& threshold, unsigned shift, detail::RawBits<T> mask) {
+    constexpr std::size_t lanes = 4, digits = std::size_t{1} << digitBits;
+    counts_.assign(lanes * digits, 0);
+    std::uint32_t* const counts = counts_.data();
+    const auto add = [&](std::size_t i, std::size_t lane) {
+      const detail::RawBits<T> magnitude = detail::magnitudeBits(static_cast<T>(x[i]));
+      if ((magnitude >> threshold.shift) == threshold.prefix)
+        ++counts[lane * digits + (magnitude >> shift & mask)];
+    };
+    std::size_t i = 0;
+    for (; i + lanes <= x.size(); i += lanes)
+      for (std::size_t lane = 0; lane < lanes; ++lane) add(i + lane, lane);
+    for (; i < x.size(); ++i) add(i, 0);
+    for (std::size_t digit = 0; digit < digits; ++digit)
+      for (std::size_t lane = 1; lane < lanes; ++lane) counts[digit] += counts[lane * digits + digit];
+  }
+
+  std::vector<std::uint32_t> counts_, indices_;
+};
+
+}  // namespace burtorch::inline BURTORCH_TARGET
