@@ -36,6 +36,7 @@ int eval(std::span<const std::string> arguments);
 int exportModel(std::span<const std::string> arguments);
 int graph(std::span<const std::string> arguments);
 int inspect(std::span<const std::string> arguments);
+int optimise(std::span<const std::string> arguments);
 int plot(std::span<const std::string> arguments);
 int tokenize(std::span<const std::string> arguments);
 

@@ -7,5 +7,6 @@ namespace burt::defaultData {
 
 std::string_view scenes();
 std::string_view names();
+std::string_view breast_cancer();
 
 }  // namespace burt::defaultData

@@ -129,6 +129,11 @@ class Flags {
     const Flag* flag = find(name);
     return flag != nullptr && flag->isGiven;
   }
+  std::size_t givenCount() const {
+    std::size_t count = 0;
+    for (const Flag& flag : flags_) count += flag.isGiven ? 1 : 0;
+    return count;
+  }
   std::string help() const {
     std::string lines;
     for (const Flag& flag : flags_) {

@@ -32,6 +32,8 @@ constexpr Command commands[] = {
     {"plot", "  plot         draw the attention or the embedding of a trained model as heat maps\n",
      burt::plot},
     {"tokenize", "  tokenize     show a text as GPT-2's tokens, or tokens as text\n", burt::tokenize},
+    {"optimise", "  optimise     minimise finite sums with PAGE, EF21, MARINA and others, and compare them\n",
+     burt::optimise},
     {"graph", "  graph        draw a graph or a model, with values and gradients\n", burt::graph},
 };
 

@@ -50,7 +50,7 @@ TEST(CurveSvg, ALogarithmicAxisHasPowersOfTenAndOnlyPositiveNumbers) {
   const std::size_t from = svg.find("points=\"") + 8;
   EXPECT_EQ(countOf(svg.substr(from, svg.find('"', from) - from), ","), 3u);
   // Evenly spaced in the logarithm: 10 lies in the middle between 1 and 100.
-  EXPECT_EQ(countOf(svg, "points=\"64.0,384.0 420.0,"), 1u);
+  EXPECT_EQ(countOf(svg, "points=\"76.0,384.0 426.0,"), 1u);
 }
 TEST(CurveSvg, ALogarithmicAxisOfLessThanADecadeHasRoundNumbers) {
   const Curve curves[] = {{"loss", {{2, 3}, {4, 5}, {6, 7}}}};

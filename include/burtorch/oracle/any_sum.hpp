@@ -18,10 +18,13 @@ template <class T> class AnySum {
  public:
   using Scalar = T;
 
-  /// Takes the sum over; a sum that lives elsewhere comes as a pointer.
+  /// Takes the sum over, also one that cannot be moved; a sum that lives elsewhere comes as a pointer.
   template <FiniteSum F>
   requires(!std::is_same_v<F, AnySum>) explicit AnySum(F f)
       : sum_(std::make_unique<Holder<F, F>>(std::move(f))) {}
+  template <FiniteSum F>
+  explicit AnySum(std::unique_ptr<F> f)
+      : sum_(std::make_unique<Holder<F, std::unique_ptr<F>>>(std::move(f))) {}
   template <FiniteSum F> explicit AnySum(F* f) : sum_(std::make_unique<Holder<F, F*>>(f)) {}
 
   std::size_t size() const { return sum_->size(); }
@@ -64,10 +67,10 @@ template <class T> class AnySum {
 
     explicit Holder(Stored given) : stored(std::move(given)) {}
     F& get() {
-      if constexpr (std::is_pointer_v<Stored>)
-        return *stored;
-      else
+      if constexpr (std::is_same_v<Stored, F>)
         return stored;
+      else
+        return *stored;
     }
     const F& get() const { return const_cast<Holder*>(this)->get(); }
     std::size_t size() const override { return get().size(); }

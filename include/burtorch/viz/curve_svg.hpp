@@ -55,7 +55,7 @@ class PanelDrawing {
   }
 
  private:
-  static constexpr double left = 64, right = 24, top = 48, bottom = 56;
+  static constexpr double left = 76, right = 24, top = 48, bottom = 56;
   static constexpr const char* colours[] = {"#2563eb", "#dc2626", "#059669", "#d97706", "#7c3aed"};
 
   static double along(double x, bool isLog) { return isLog ? std::log10(x) : x; }
