@@ -148,7 +148,7 @@ TEST(Libsvm, NumbersAreTheNearest) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   Rng rng(seed);
-  for (int i = 0; i < 100'000; ++i) {
+  for (int i = 0; i < 40'000; ++i) {
     std::string text;
     const auto digits = [&](std::uint32_t most) {
       for (std::uint32_t n = rng.below(most) + 1; n > 0; --n) text += static_cast<char>('0' + rng.below(10));
@@ -257,7 +257,7 @@ TEST(LibsvmHostile, PiecesInRandomOrder) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   Rng rng(seed);
-  for (int i = 0; i < 50'000; ++i) {
+  for (int i = 0; i < 25'000; ++i) {
     std::string text;
     for (std::uint32_t n = rng.below(14); n > 0; --n) text += pieces[rng.below(pieces.size())];
     expectSafe(text);

@@ -53,9 +53,8 @@ template <class T> class BatchSum {
     Number numbers[mostParts];
     const auto part = [&](std::size_t p, std::size_t) {
       const std::span<T> sum = p == 0 ? into : std::span<T>(others + (p - 1) * stride, d);
-      std::fill(sum.begin(), sum.end(), T{0});
-      T* const scratch = p == 0 ? memory.data() : sum.data() + d;
-      numbers[p] = add(batch * p / parts, batch * (p + 1) / parts, sum, scratch);
+      numbers[p] = addPart(batch * p / parts, batch * (p + 1) / parts, sum,
+                           p == 0 ? memory.data() : sum.data() + d, add);
     };
     Workers* const help = currentWorkers();
     if (help != nullptr && parts > 1)
@@ -69,6 +68,13 @@ template <class T> class BatchSum {
   }
 
  private:
+  // One function for the caller alone and for workers: where it is inlined, a compiler could fuse other products and sums.
+  template <class Add>
+  [[gnu::noinline]] static auto addPart(std::size_t first, std::size_t end, std::span<T> sum, T* scratch,
+                                        const Add& add) {
+    std::fill(sum.begin(), sum.end(), T{0});
+    return add(first, end, sum, scratch);
+  }
   static void addParts(T* into, T* others, std::size_t d, std::size_t stride, std::size_t parts) {
     const auto vectorOf = [=](std::size_t p) { return p == 0 ? into : others + (p - 1) * stride; };
     forEachPartOfLoop(d, 64, Worth{parts, std::size_t{1} << 14}, [=](std::size_t first, std::size_t end) {

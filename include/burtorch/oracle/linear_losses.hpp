@@ -3,6 +3,7 @@
 // A loss has `outputs()` scores per sample. `slopes` turns scores into derivatives and returns the loss, `curve` turns a direction
 // into the second derivative's product with it; both work in place. `curvature` is the largest eigenvalue that the second
 // derivative may have, and no smaller number will do. Losses are computed in double and are exact for scores of any size.
+// Functions are not inlined where their last product could be fused with the caller's sum: a loss has the same bits for all.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +32,7 @@ class SquaredLoss {
   static constexpr std::size_t outputs() { return 1; }
 
   template <class T> double value(T* scores, std::size_t sample) const { return slopes(scores, sample); }
-  template <class T> double slopes(T* scores, std::size_t sample) const {
+  template <class T> [[gnu::noinline]] double slopes(T* scores, std::size_t sample) const {
     const double rest = double{scores[0]} - targets_[sample];
     scores[0] = static_cast<T>(rest);
     return 0.5 * rest * rest;
@@ -64,7 +65,7 @@ class LogisticLoss {
   static constexpr std::size_t outputs() { return 1; }
 
   template <class T> double value(T* scores, std::size_t sample) const { return slopes(scores, sample); }
-  template <class T> double slopes(T* scores, std::size_t sample) const {
+  template <class T> [[gnu::noinline]] double slopes(T* scores, std::size_t sample) const {
     const double margin = signs_[sample] * double{scores[0]};
     // exp of a negative number cannot overflow: log(1 + exp(-m)) = max(0, -m) + log(1 + exp(-|m|)).
     const double small = std::exp(-std::abs(margin)), probability = (margin > 0 ? small : 1) / (1 + small);

@@ -165,7 +165,7 @@ template <class T, class Loss> class LinearProblem {
                       });
   }
   static double meanOf(double sum, Batch batch) { return sum / static_cast<double>(batch.size()); }
-  double penalty(std::span<const T> x) const {
+  [[gnu::noinline]] double penalty(std::span<const T> x) const {
     if (l2_ == 0) return 0;
     return 0.5 * l2_ * Row<T>(x.data(), nullptr, x.size()).squaredNorm();
   }

@@ -227,8 +227,8 @@ template <class T> class Quadratic {
   template <class U> void rotateBack(std::size_t sample, U* z) const {
     for (std::size_t r = 0; r < reflections_; ++r) reflect(firstReflection(sample) + r, z);
   }
-  /// f_i(x); leaves Q'(x - c_i) in z.
-  template <class U> double rotatedValue(std::size_t sample, const U* x, U* z) const {
+  /// f_i(x); leaves Q'(x - c_i) in z. Not inlined, so that no sum is fused with its product: the bits are the same for all.
+  template <class U> [[gnu::noinline]] double rotatedValue(std::size_t sample, const U* x, U* z) const {
     for (std::size_t j = 0; j < d_; ++j) z[j] = x[j] - U{centres_[sample * d_ + j]};
     rotateBack(sample, z);
     double sum = 0;
