@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -105,6 +108,77 @@ TYPED_TEST(InProcessTest, AResumedRunGoesOnBitForBit) {
   EXPECT_EQ(copyOf(otherServer.x()), copyOf(server.x()));
   EXPECT_EQ(state.names.front(), "x");
   EXPECT_EQ(state.names.back(), "client 4: nextRound");
+}
+
+/// Quadratics with knobs: computes what is wanted and makes the rest unusable; stops in the middle.
+struct Guided : Quadratics {
+  using Quadratics::gradient;
+  using Quadratics::Quadratics;
+  std::size_t computed = 0;
+
+  GradientResult gradient(std::span<const double> x, Batch batch, std::span<double> into,
+                          const GradientOptions<double>& options) {
+    if (options.stop && options.stop()) return {SweepStatus::stopped, 0};
+    Vector all(parameterCount());
+    const double value = gradient(x, batch, all);
+    if (options.wanted.isAll()) {
+      std::copy(all.begin(), all.end(), into.begin());
+      computed += all.size();
+      return {SweepStatus::finished, value};
+    }
+    std::fill(into.begin(), into.end(), std::numeric_limits<double>::quiet_NaN());
+    for (const Block& block : options.wanted.blocks()) {
+      std::copy_n(all.begin() + block.first, block.count, into.begin() + block.first);
+      computed += block.count;
+    }
+    return {SweepStatus::finished, value};
+  }
+};
+static_assert(GuidedSum<Guided> && !GuidedSum<Quadratics>);
+
+template <class Client, class Options, class Server>
+void expectOnlyWhatIsSent(const AnyCompressor& any, Server server, Server fullServer,
+                          std::size_t evaluations) {
+  std::vector<Guided> functions, fullFunctions;
+  for (std::uint64_t i = 0; i < n; ++i)
+    functions.emplace_back(d, 2, 1.0, i), fullFunctions.emplace_back(d, 2, 1.0, i);
+  std::vector<Client> clients, fullClients;
+  for (std::size_t i = 0; i < n; ++i) {
+    clients.emplace_back(functions[i], Options{.compressor = any, .worker = i, .computesOnlySent = true});
+    fullClients.emplace_back(fullFunctions[i], Options{.compressor = any, .worker = i});
+  }
+  InProcess run(server, std::span(clients)), full(fullServer, std::span(fullClients));
+  run.round(), full.round();
+  const std::size_t before = functions[0].computed;
+  for (int round = 0; round < 10; ++round) run.round(), full.round();
+  EXPECT_EQ(copyOf(server.x()), copyOf(fullServer.x()));
+  EXPECT_EQ(functions[0].computed - before, 10 * evaluations);
+}
+TEST(InProcess, WhatIsNotSentNeedNotBeComputed) {
+  for (const char* text : {"randk:3", "randseqk:3"}) {
+    const AnyCompressor any = compressorFromText(text);
+    expectOnlyWhatIsSent<Ef21Client<Guided>, Ef21ClientOptions>(any, Ef21::server(any), Ef21::server(any), 3);
+    const auto marina = [&] {
+      return MarinaServer<double>(randomVector(d, 1),
+                                  {.compressor = any, .stepSize = 0.01, .probability = 1e-9, .workers = n});
+    };
+    expectOnlyWhatIsSent<MarinaClient<Guided>, MarinaClientOptions>(any, marina(), marina(), 2 * 3);
+  }
+}
+
+TEST(InProcess, AnOracleWithKnobsIsStoppedDuringItsSweep) {
+  const AnyCompressor any = RandK{{.count = 3}};
+  std::vector<Guided> functions;
+  for (std::uint64_t i = 0; i < n; ++i) functions.emplace_back(d, 2, 1.0, i);
+  std::vector<Ef21Client<Guided>> clients;
+  for (std::size_t i = 0; i < n; ++i) clients.emplace_back(functions[i], Ef21ClientOptions{any, i});
+  auto server = Ef21::server(any);
+  InProcess run(server, std::span(clients));
+  int polls = 0;
+  const auto secondPoll = [&](std::size_t worker) { return worker == 2 && ++polls == 2; };
+  EXPECT_EQ(run.round(secondPoll).answers, n - 1);
+  EXPECT_EQ(functions[2].computed, 0u);
+  EXPECT_EQ(squaredNorm(clients[2].estimate()), 0);
 }
 
 TEST(InProcess, AStragglerThatIsStoppedSendsNothing) {

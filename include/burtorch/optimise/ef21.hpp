@@ -64,6 +64,8 @@ struct Ef21ClientOptions {
   AnyCompressor compressor{};
   std::size_t worker = 0;
   double weight = 0;  // this worker's weight in EF21-W; 0: 1/n
+  /// Of an oracle with knobs: ask for the coordinates only that are sent, where they are known before.
+  bool computesOnlySent = false;
 };
 
 /// A client of EF21, over its own data.
@@ -89,12 +91,17 @@ template <FiniteSum F> class Ef21Client {
               RoundScratch<Scalar>& scratch, std::vector<std::byte>& message, FunctionRef<bool()> stop = {}) {
     if (round.round < nextRound_) detail::failBroadcast("the round was answered already");
     if (options_.worker >= round.workers) detail::failBroadcast("this worker is not among its workers");
+    const CompressionKey key{round.seed, round.round, static_cast<std::uint32_t>(options_.worker)};
     const std::span<Scalar> gradient = scratch.first(estimate_.size());
+    Wanted wanted;
+    if (options_.computesOnlySent && !round.isFull)
+      wanted =
+          wantedOf(headerOf<Scalar>(options_.compressor, estimate_.size(), key, MessageForm::contractive),
+                   memory_.set, blocks_);
     double value = 0;
-    if (!gradientUnlessStopped(*f_, x, samples_, gradient, stop, value)) return false;
+    if (!roundGradient(*f_, x, samples_, gradient, wanted, stop, value)) return false;
     const Scalar scale =
         options_.weight == 0 ? Scalar{1} : static_cast<Scalar>(1 / (round.workers * options_.weight));
-    const CompressionKey key{round.seed, round.round, static_cast<std::uint32_t>(options_.worker)};
     compress(round.isFull, gradient, scale, key, message);
     AnswerHeader{RoundMethod::ef21, round.isFull, key.worker, round.round, value}.write(message.data());
     nextRound_ = round.round + 1;
@@ -145,6 +152,7 @@ template <FiniteSum F> class Ef21Client {
   AllSamples samples_;
   std::vector<Scalar> estimate_, x_;
   RoundScratch<Scalar> scratch_;
+  std::vector<Block> blocks_;
   std::uint64_t nextRound_ = 0;
   CompressorMemory memory_;
 };

@@ -57,6 +57,8 @@ struct MarinaClientOptions {
   AnyCompressor compressor{};
   std::size_t worker = 0;
   std::size_t batch = 0;  // VR-MARINA: samples of a difference, drawn with replacement; 0: all of them once
+  /// Of an oracle with knobs: ask for the coordinates only that are sent, where they are known before.
+  bool computesOnlySent = false;
   bool keepsPrevious = true;  // off: only for the server's own process, which keeps x before for everybody
 };
 
@@ -97,11 +99,10 @@ template <FiniteSum F> class MarinaClient {
     const std::span<Scalar> gradient = scratch.first(d);
     double value = 0;
     if (round.isFull) {
-      if (!gradientUnlessStopped(*f_, x, samples_, gradient, stop, value)) return false;
+      if (!roundGradient(*f_, x, samples_, gradient, {}, stop, value)) return false;
       send(Identity{}, key, Numbers<Scalar>{gradient}, message);
     } else {
-      if (stop && stop()) return false;
-      value = sendDifference(x, previous, key, gradient, scratch.other(d), message);
+      if (!sendDifference(x, previous, key, gradient, scratch.other(d), stop, message, value)) return false;
     }
     AnswerHeader{RoundMethod::marina, round.isFull, key.worker, round.round, value}.write(message.data());
     nextRound_ = round.round + 1;
@@ -126,20 +127,26 @@ template <FiniteSum F> class MarinaClient {
     Scalar operator[](std::size_t i) const { return now[i] - before[i]; }
   };
 
-  double sendDifference(std::span<const Scalar> x, std::span<const Scalar> previous,
-                        const CompressionKey& key, std::span<Scalar> now, std::span<Scalar> before,
-                        std::vector<std::byte>& message) {
+  bool sendDifference(std::span<const Scalar> x, std::span<const Scalar> previous, const CompressionKey& key,
+                      std::span<Scalar> now, std::span<Scalar> before, FunctionRef<bool()> stop,
+                      std::vector<std::byte>& message, double& value) {
     const Batch batch = batchOf(key);
-    if constexpr (requires { f_->difference(x, previous, batch, now); }) {
-      const double value = f_->difference(x, previous, batch, now).atX;
-      send(options_.compressor, key, Numbers<Scalar>{now}, message);
-      return value;
-    } else {
-      const double value = f_->gradient(x, batch, now);
-      f_->gradient(previous, batch, before);
-      send(options_.compressor, key, Change{now, before}, message);
-      return value;
-    }
+    Wanted wanted;
+    if (options_.computesOnlySent)
+      wanted = wantedOf(headerOf<Scalar>(options_.compressor, now.size(), key, MessageForm::unbiased),
+                        memory_.set, blocks_);
+    if constexpr (requires { f_->difference(x, previous, batch, now); })
+      if (wanted.isAll() && !stop) {
+        value = f_->difference(x, previous, batch, now).atX;
+        send(options_.compressor, key, Numbers<Scalar>{now}, message);
+        return true;
+      }
+    double valueBefore = 0;
+    if (!roundGradient(*f_, x, batch, now, wanted, stop, value) ||
+        !roundGradient(*f_, previous, batch, before, wanted, stop, valueBefore))
+      return false;
+    send(options_.compressor, key, Change{now, before}, message);
+    return true;
   }
   template <class Source>
   void send(const AnyCompressor& compressor, const CompressionKey& key, const Source& source,
@@ -161,6 +168,7 @@ template <FiniteSum F> class MarinaClient {
   std::vector<std::size_t> batch_;
   std::vector<Scalar> x_, previous_;
   RoundScratch<Scalar> scratch_;
+  std::vector<Block> blocks_;
   std::uint64_t nextRound_ = 0;
   CompressorMemory memory_;
 };

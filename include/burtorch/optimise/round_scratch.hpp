@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../oracle/finite_sum.hpp"
+#include "message.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
 
@@ -25,22 +26,34 @@ template <class T> struct RoundScratch {
 };
 
 /// Writes the gradient and its value and returns true, or returns false if `stop` said so. An oracle with knobs polls it during
-/// the sweep, any other one is asked only if `stop` says no before.
+/// the sweep and leaves out what is not wanted; any other one is asked only if `stop` says no before, and computes everything.
 template <FiniteSum F>
-bool gradientUnlessStopped(F& f, std::span<const typename F::Scalar> x, Batch batch,
-                           std::span<typename F::Scalar> into, FunctionRef<bool()> stop, double& value) {
-  if (stop) {
-    if (stop()) return false;
-    if constexpr (GuidedSum<F>) {
+bool roundGradient(F& f, std::span<const typename F::Scalar> x, Batch batch,
+                   std::span<typename F::Scalar> into, const Wanted& wanted, FunctionRef<bool()> stop,
+                   double& value) {
+  if (stop && stop()) return false;
+  if constexpr (GuidedSum<F>)
+    if (stop || !wanted.isAll()) {
       GradientOptions<typename F::Scalar> options;
       options.stop = stop;
+      options.wanted = wanted;
       const GradientResult result = f.gradient(x, batch, into, options);
       value = result.value;
       return static_cast<bool>(result);
     }
-  }
   value = f.gradient(x, batch, into);
   return true;
+}
+
+/// The coordinates that a message will hold, drawn before there is a gradient, as blocks in the caller's memory; everything if
+/// they depend on values.
+inline Wanted wantedOf(const MessageHeader& header, CoordinateSet& set, std::vector<Block>& blocks) {
+  const bool isDrawn = header.kind == MessageKind::subset || header.kind == MessageKind::run ||
+                       header.kind == MessageKind::part;
+  if (!isDrawn) return {};
+  detail::drawSet(header, set);
+  set.blocks(blocks);
+  return std::span<const Block>(blocks);
 }
 
 }  // namespace burtorch::inline BURTORCH_TARGET
