@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# The programs that this compiler does not build have none of its warnings: benchmarks, apps and examples, read only.
+# The programs that this compiler does not build have none of its warnings: benchmarks and moons, read only. The sanitized build
+# has the apps and the other examples.
 # usage: syntax.sh <source directory> <compiler>
 set -euo pipefail
 cd "$1"
 export compiler=$2
 check() {
-  "$compiler" -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -Iinclude -Iapps/burt \
+  "$compiler" -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -Iinclude \
     -DBENCH_{COMPILER,FLAGS,PROGRAMS,CXX,SOURCES,PEERS,DATA,INCLUDE}='""' "$1"
 }
 export -f check
@@ -17,5 +18,5 @@ echo 'int f(long x) { return x; }' >"$planted"
 if check "$planted" 2>/dev/null; then echo "self-test: a planted warning is not seen"; exit 1; fi
 
 # Peers need the libraries that they measure.
-find apps benchmarks examples -name '*.cpp' ! -path '*/peers/*' -print0 | sort -z |
+find benchmarks examples/moons -name '*.cpp' ! -path '*/peers/*' -print0 | sort -z |
   xargs -0 -n 1 -P "$(nproc)" bash -c 'check "$0" || exit 255'

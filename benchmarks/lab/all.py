@@ -15,6 +15,8 @@ import time
 
 EXPERIMENTS = ("tiny", "small", "saveload", "moons", "mlp", "gpt", "threads", "kernels", "memory", "compile", "scale", "energy")
 WITHOUT_PEERS = ("moons", "compile", "scale", "kernels")
+# GPTs beyond the paper's; the largest takes minutes and 6 GB.
+SHAPES, LARGEST = ("nano", "baby", "gpt2"), "gpt2"
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -65,6 +67,9 @@ def main():
         print(f"== [{i}/{len(chosen)}] {name}", flush=True)
         own = flags[2:] if name in WITHOUT_PEERS else flags
         code = subprocess.run([options.program, name, *own, "--json", part]).returncode
+        for shape in SHAPES if name == "gpt" else ():
+            if shape != LARGEST or not options.quick:
+                code = subprocess.run([options.program, name, "--shape", shape, *own, "--json", part]).returncode or code
         if code != 0:
             failed.append(name)
         print(f"== {name}: {'done' if code == 0 else f'failed with {code}'} in {time.monotonic() - started:.0f} s", flush=True)

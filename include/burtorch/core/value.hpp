@@ -33,8 +33,9 @@ template <class T, Config C> class Value {
   /// The number 0, as T() is for every number type. It has no node: an operator on it records a leaf first.
   Value() = default;
   /// A leaf on the current tape.
-  Value(T number) : handle_(Tape<T, C>::withRoom().appendLeaf(number)), origin_(Origin::leaf) {}
-  Value(T number, std::string_view name) : origin_(Origin::leaf) {
+  Value(T number)
+      : handle_(Tape<T, C>::withRoom().appendLeaf(number)), origin_(Origin::leaf), number_(number) {}
+  Value(T number, std::string_view name) : origin_(Origin::leaf), number_(number) {
     // TapeCapacity for both first: a leaf without its name must not stay behind.
     handle_ = Tape<T, C>::withRoom(TapeCapacity{1, 1, Tape<T, C>::wordsOfName(name)}).appendLeaf(number);
     setName(name);
@@ -62,6 +63,7 @@ template <class T, Config C> class Value {
     if (origin_ == Origin::result || (origin_ == Origin::node && !tape().isLeaf(node)))
       fail("setData: node %u was computed, only leaves can change", node);
     tape().values()[node] = number;
+    number_ = number;
   }
   void setGrad(T gradient) {
     if (isZero()) *this = Value(T{0});
@@ -106,7 +108,7 @@ template <class T, Config C> class Value {
 
   Handle<C> handle_;
   Origin origin_ = Origin::zero;
-  T number_{};
+  T number_{};  // of a leaf: what it was given last through this handle, for debuggers to show
 };
 
 template <std::floating_point T> Value(T) -> Value<T>;
