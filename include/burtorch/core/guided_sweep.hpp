@@ -128,7 +128,7 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
     for (std::size_t k = position_.instruction + 1; k-- > tape_.leadingLeaves();) {
       if constexpr (knobs.stops) {
         if (untilPoll-- == 0) {
-          untilPoll = options_.pollEvery;
+          untilPoll = options_.pollEvery - 1;
           if (options_.stop()) {
             result.status = SweepStatus::stopped;
             return result;
