@@ -53,7 +53,8 @@ class Optimise(unittest.TestCase):
             self.assertIn(method, done.stdout)
         picture = xml.etree.ElementTree.parse(self.path / "run/curves.svg").getroot()
         lines = [part for part in picture.iter() if part.tag.endswith("polyline")]
-        self.assertEqual(len(lines), 6 * len(METHODS))
+        # Loss and gradient, against gradients and seconds, and against bits where bits are sent.
+        self.assertEqual(len(lines), 4 * len(METHODS) + 2 * 4)
 
     def test_the_curve_is_the_same_for_any_number_of_threads(self):
         for problem in (["--compare", "page,ef21,vr-marina"],

@@ -51,12 +51,18 @@ class PanelDrawing {
       line(left, placeY(at), width - right, placeY(at));
       text(left - 8, placeY(at) + 4, "end", number);
     });
-    for (std::size_t i = 0; i < curves.size(); ++i) draw(curves[i], i);
+    for (std::size_t i = 0; i < curves.size(); ++i) draw(curves[i], colourOf(i));
+    legend(curves);
   }
 
  private:
   static constexpr double left = 76, right = 24, top = 48, bottom = 56;
-  static constexpr const char* colours[] = {"#2563eb", "#dc2626", "#059669", "#d97706", "#7c3aed"};
+
+  static const char* colourOf(std::size_t i) {
+    constexpr const char* colours[] = {"#2563eb", "#dc2626", "#059669", "#d97706",
+                                       "#7c3aed", "#0891b2", "#db2777", "#4b5563"};
+    return colours[i % std::size(colours)];
+  }
 
   static double along(double x, bool isLog) { return isLog ? std::log10(x) : x; }
   static bool fits(double x, bool isLog) { return std::isfinite(x) && (!isLog || x > 0); }
@@ -96,8 +102,8 @@ class PanelDrawing {
       draw(along(at, isLog), number);
     }
   }
-  void draw(const Curve& curve, std::size_t i) {
-    const char* colour = colours[i % std::size(colours)];
+  void draw(const Curve& curve, const char* colour) {
+    if (!isShown(curve)) return;
     svg_ += "<polyline fill=\"none\" stroke-width=\"2\" stroke-linejoin=\"round\" stroke=\"";
     svg_ += colour;
     svg_ += "\" points=\"";
@@ -106,10 +112,30 @@ class PanelDrawing {
         appendFormatted(svg_, "%.1f,%.1f ", placeX(along(p.x, axes_.isLogX)),
                         placeY(along(p.y, axes_.isLogY)));
     svg_ += "\"/>\n";
-    const double y = top + 10 + 20 * static_cast<double>(i);
-    appendFormatted(svg_, "<rect x=\"%.1f\" y=\"%.1f\" width=\"14\" height=\"4\" fill=\"%s\"/>\n",
-                    width - right - 150, y - 2, colour);
-    text(width - right - 130, y + 4, "start", curve.label);
+  }
+  bool isShown(const Curve& curve) const {
+    return std::ranges::any_of(curve.points, [&](const CurvePoint& p) { return isShown(p); });
+  }
+  /// The curves that are shown, over a ground that keeps their names apart from what lies behind.
+  void legend(std::span<const Curve> curves) {
+    double longest = 0, rows = 0;
+    for (const Curve& curve : curves)
+      if (isShown(curve)) longest = std::max(longest, static_cast<double>(curve.label.size())), ++rows;
+    if (rows == 0) return;
+    constexpr double letter = 7.6;
+    const double start = std::max(left, width - right - 34 - letter * longest);
+    appendFormatted(svg_,
+                    "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"#ffffff\" "
+                    "fill-opacity=\"0.85\"/>\n",
+                    start, top, width - right - start, 20 * rows);
+    double y = top + 10;
+    for (std::size_t i = 0; i < curves.size(); ++i) {
+      if (!isShown(curves[i])) continue;
+      appendFormatted(svg_, "<rect x=\"%.1f\" y=\"%.1f\" width=\"14\" height=\"4\" fill=\"%s\"/>\n",
+                      start + 6, y - 2, colourOf(i));
+      text(start + 26, y + 4, "start", curves[i].label);
+      y += 20;
+    }
   }
 
   std::string& svg_;
