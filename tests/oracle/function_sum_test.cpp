@@ -185,6 +185,16 @@ TEST(FiniteSum, APartCountsAndRenumbers) {
   EXPECT_EQ(found, want);
   EXPECT_EQ(part.size(), 3u);
   EXPECT_EQ(part.counts().gradients, 2u);
+  // What the whole can do beyond the concept its part can do too, and counts.
+  static_assert(GuidedSum<decltype(part)>);
+  std::array<double, 2> onePart{-7, -7};
+  const Block second[] = {{1, 1, true}};
+  EXPECT_TRUE(part.gradient(at, inPart, onePart, {.wanted = Wanted(second)}));
+  EXPECT_EQ(onePart, (std::array<double, 2>{-7, want[1]}));
+  EXPECT_FALSE(part.gradient(at, inPart, onePart, {.stop = [] { return true; }}));
+  EXPECT_EQ(part.counts().gradients, 6u);
+  EXPECT_EQ(part.counts().instructions, f.counts().instructions);
+  EXPECT_GT(part.counts().instructions, 0u);
   expectError([&] { part.gradient(at, std::array<std::size_t, 1>{3}, found); },
               "sample 3 is out of range for 3");
   expectError([&] { PartOf(f, {9}); }, "sample 9 is out of range for 9");
