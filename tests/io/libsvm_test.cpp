@@ -6,11 +6,15 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <clocale>
+#include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <limits>
 #include <random>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "io/hostile_places.hpp"
@@ -224,6 +228,24 @@ std::string refusalOfFile(const std::string& path) {
 }
 TEST(LibsvmHostile, WhatIsNoRegularFile) { expectOnlyRegularFilesAreRead(refusalOfFile); }
 TEST(LibsvmHostile, WhatMayNotBeRead) { expectPermissionsAreRespected(refusalOfFile, "1 1:1\n"); }
+
+// Mostly a hole: what is wrong stands in front and is found before the rest is read.
+TEST(LibsvmHostile, AFileOfATerabyte) {
+  const Scratch scratch;
+  for (const std::string& begin : {std::string("1 1:1\n"), std::string()}) {
+    const std::string path = scratch.put("f", begin);
+    std::error_code error;
+    std::filesystem::resize_file(path, std::uintmax_t{1} << 40, error);
+    if (error) GTEST_SKIP() << "this file system has no files of a terabyte";
+    const auto before = std::chrono::steady_clock::now();
+    const std::string sentence = refusalOfFile(path);
+    if (contains(sentence, "map")) GTEST_SKIP() << sentence;
+    EXPECT_TRUE(contains(sentence, begin.empty() ? "at line 1, column 1, found byte 0x00"
+                                                 : "at line 2, column 1, found byte 0x00"))
+        << sentence;
+    EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(5));
+  }
+}
 
 /// Fails the test unless the text is read or refused with its place.
 void expectSafe(const std::string& text) {
