@@ -117,7 +117,9 @@ template <class Model, class Config, class Corpus, class Samples> class TokenPro
 inline burtorch::SampleRows<double> rowsOf(const ProblemOptions& options) {
   burtorch::SampleRows<double> rows =
       options.data.empty()
-          ? burtorch::parseLibsvm<double>(defaultData::breast_cancer(), {}, "burt's own data")
+          ? burtorch::parseLibsvm<double>(
+                options.name == "softmax" ? defaultData::digits() : defaultData::breast_cancer(), {},
+                "burt's own data")
           : burtorch::loadLibsvm<double>(options.data);
   if (options.isScaled) rows.divideColumns(rows.columnScales());
   return options.hasBias ? rows.withBias() : rows;

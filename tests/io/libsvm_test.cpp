@@ -213,6 +213,16 @@ TEST(Libsvm, TheLocaleChangesNothing) {
 }
 
 TEST(Libsvm, ReadsTheDataOfTheRepository) {
+  const Rows digits = loadLibsvm(BURTORCH_TEST_DATA "/../../data/digits.libsvm");
+  EXPECT_EQ(digits.size(), 1797u);
+  EXPECT_EQ(digits.features(), 64u);
+  for (const double digit : {0.0, 1.0, 8.0, 9.0})
+    EXPECT_EQ(std::count(digits.labels().begin(), digits.labels().end(), digit), digit == 0   ? 178
+                                                                                 : digit == 1 ? 182
+                                                                                 : digit == 8 ? 174
+                                                                                              : 180);
+  EXPECT_EQ(digits.toDense().row(0).value(2), 5);
+  EXPECT_EQ(digits.toDense().row(1796).value(61), 12);
   const Rows rows = loadLibsvm(BURTORCH_TEST_DATA "/../../data/breast_cancer.libsvm");
   EXPECT_EQ(rows.size(), 569u);
   EXPECT_EQ(rows.features(), 30u);
