@@ -112,6 +112,16 @@ TEST(MindFlayer, ConvergesAsFastAsTheStepOfTheoryPromises) {
   EXPECT_EQ(run.counts().trials, run.counts().applied + run.counts().killed);
   EXPECT_NEAR(static_cast<double>(run.counts().applied), expected * rounds, 5 * std::sqrt(expected * rounds));
 }
+TEST(MindFlayer, IsResumedBitForBit) {
+  Bowls f(30, 4, 1);
+  const auto seconds = [](std::size_t w, std::uint64_t k) { return Rng(w, k).uniform<double>(); };
+  const MindFlayerOptions options{.stepSize = 0.02, .workers = {{3, 0.5, 0.5}, {2, 0.9, 0.9}}, .seed = 4};
+  const std::vector<double> elsewhere(4, -1.0);
+  SimulatedMindFlayer whole(f, std::span(start), seconds, options),
+      resumed(f, std::span(elsewhere), seconds, options);
+  small_problems::expectResumed(whole, resumed, 50);
+  EXPECT_EQ(resumed.counts().killed, whole.counts().killed);
+}
 TEST(MindFlayer, TheoryGivesItsNumbers) {
   const MindFlayerWorker workers[] = {{4, 1, 0.5}, {2, 1, 0.25}};
   EXPECT_EQ(mindflayer::expectedBatch(workers), 2.5);

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -106,6 +107,17 @@ template <FiniteSum F, class Seconds> class SimulatedMindFlayer {
   std::uint64_t round() const { return round_; }
   const MindFlayerCounts& counts() const { return counts_; }
   double seconds() const { return seconds_; }
+  /// All that a run must remember to be resumed.
+  template <class Visit> void visitState(Visit&& visit) {
+    visit("x", std::span<T>(x_));
+    visit("round", round_);
+    visit("seconds", std::span<double>(&seconds_, 1));
+    visit("trials", counts_.trials);
+    visit("applied", counts_.applied);
+    visit("killed", counts_.killed);
+    for (std::size_t w = 0; w < begun_.size(); ++w)
+      visit(("worker " + std::to_string(w) + ": trials").c_str(), begun_[w]);
+  }
 
  private:
   bool attempt(std::size_t w, double& busy) {
