@@ -7,6 +7,7 @@
 #include <burtorch/base/thread_pool.hpp>
 #include <burtorch/burtorch.hpp>
 #include <cmath>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -134,6 +135,22 @@ TEST(FunctionSum, KeepsEdgesWithoutBias) {
     EXPECT_GT(deviation, 0);
     EXPECT_NEAR(mean[k], whole[k], 5 * deviation);
   }
+}
+// One mask for all would not be wrong on average, but its variance would not shrink with the batch.
+TEST(FunctionSum, EverySampleDropsEdgesOfItsOwn) {
+  const auto all = points(3);
+  auto f = finiteSum(all, 2, loss);
+  std::array<double, 2> found;
+  std::array<std::set<std::array<double, 2>>, 2> seen;
+  const std::array<std::size_t, 2> twice{1, 1};
+  for (std::uint64_t step = 0; step < 2000; ++step)
+    for (const std::size_t count : {1u, 2u}) {
+      f.gradient(at, Batch(twice).first(count), found,
+                 {.keep = {.probability = 0.9, .seed = 3, .step = step}});
+      seen[count - 1].insert(found);
+    }
+  EXPECT_GT(seen[0].size(), 3u);
+  EXPECT_GT(seen[1].size(), 2 * seen[0].size());
 }
 TEST(FunctionSum, SaysWhatIsWrong) {
   const auto all = points(3);
