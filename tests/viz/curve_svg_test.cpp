@@ -25,19 +25,26 @@ TEST(CurveSvg, DrawsEveryFinitePoint) {
   EXPECT_EQ(countOf(svg.substr(from, svg.find('"', from) - from), ","), 2u);
   EXPECT_EQ(countOf(svg, "nan") + countOf(svg, "inf"), 0u);
 }
-TEST(CurveSvg, TheLegendNamesWhatIsShownOnAGroundOfItsOwn) {
+TEST(CurveSvg, TheLegendNamesWhatIsShownBesideThePlot) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const Curve curves[] = {
       {"one", {{0, 1}, {1, 2}}}, {"none", {{0, nan}}}, {"a name of twenty-six here", {{0, 3}}}};
   const std::string svg = curveSvg("title", "x", "y", curves);
   EXPECT_EQ(countOf(svg, ">none<"), 0u);
   EXPECT_EQ(countOf(svg, "<polyline"), 2u);
-  // Behind the last curve, two rows high, and as wide as the longest name, which ends inside the picture.
-  const std::size_t ground = svg.find("fill-opacity");
-  ASSERT_NE(ground, std::string::npos);
-  EXPECT_GT(ground, svg.rfind("<polyline"));
-  EXPECT_EQ(countOf(svg, "height=\"40.0\""), 1u);
-  EXPECT_EQ(countOf(svg, "<text x=\"578.0\" y=\"82.0\" text-anchor=\"start\""), 1u);
+  // As wide as the longest name: grid and curves end at 552, names begin at 580.
+  EXPECT_EQ(countOf(svg, "x2=\"552.0\""), countOf(svg, "x1=\"76.0\""));
+  EXPECT_EQ(countOf(svg, "points=\"76.0,384.0 552.0,"), 1u);
+  EXPECT_EQ(countOf(svg, "<text x=\"580.0\" y=\"62.0\" text-anchor=\"start\""), 1u);
+  EXPECT_EQ(countOf(svg, "<text x=\"580.0\" y=\"82.0\" text-anchor=\"start\""), 1u);
+}
+TEST(CurveSvg, ANarrowPlotHasFewerNumbers) {
+  const auto numbers = [](const std::string& label) {
+    const Curve curves[] = {{label, {{0, 1}, {1e6, 2}}}, {"b", {{0, 3}}}};
+    return countOf(curveSvg("title", "x", "y", curves), "y=\"402.0\" text-anchor=\"middle\"");
+  };
+  EXPECT_EQ(numbers("a"), 11u);
+  EXPECT_LE(numbers(std::string(30, 'a')), 6u);
 }
 TEST(CurveSvg, EightCurvesHaveColoursOfTheirOwn) {
   std::vector<Curve> curves;

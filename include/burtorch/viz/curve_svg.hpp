@@ -38,17 +38,20 @@ class PanelDrawing {
     for (const Curve& curve : curves)
       for (const CurvePoint& p : curve.points)
         if (isShown(p)) xs_.hold(along(p.x, axes.isLogX)), ys_.hold(along(p.y, axes.isLogY));
+    if (std::ranges::count_if(curves, [&](const Curve& curve) { return isShown(curve); }) > 1)
+      right_ += legendWidth(curves);
     text(left, 28, "start", title, " font-size=\"17\" font-weight=\"600\"");
-    text((left + width - right) / 2, height - 14, "middle", xLabel);
+    text((left + width - right_) / 2, height - 14, "middle", xLabel);
     char turn[64];
     std::snprintf(turn, sizeof turn, " transform=\"rotate(-90 18 %g)\"", (top + height - bottom) / 2);
     text(18, (top + height - bottom) / 2, "middle", yLabel, turn);
-    ticks(xs_, 8, axes.isLogX, [&](double at, const char* number) {
+    // Numbers of up to seven characters and a gap.
+    ticks(xs_, (width - left - right_) / 87.5, axes.isLogX, [&](double at, const char* number) {
       line(placeX(at), top, placeX(at), height - bottom);
       text(placeX(at), height - bottom + 18, "middle", number);
     });
     ticks(ys_, 6, axes.isLogY, [&](double at, const char* number) {
-      line(left, placeY(at), width - right, placeY(at));
+      line(left, placeY(at), width - right_, placeY(at));
       text(left - 8, placeY(at) + 4, "end", number);
     });
     for (std::size_t i = 0; i < curves.size(); ++i) draw(curves[i], colourOf(i));
@@ -56,7 +59,7 @@ class PanelDrawing {
   }
 
  private:
-  static constexpr double left = 76, right = 24, top = 48, bottom = 56;
+  static constexpr double left = 76, top = 48, bottom = 56;
 
   static const char* colourOf(std::size_t i) {
     constexpr const char* colours[] = {"#2563eb", "#dc2626", "#059669", "#d97706",
@@ -67,7 +70,7 @@ class PanelDrawing {
   static double along(double x, bool isLog) { return isLog ? std::log10(x) : x; }
   static bool fits(double x, bool isLog) { return std::isfinite(x) && (!isLog || x > 0); }
   bool isShown(const CurvePoint& p) const { return fits(p.x, axes_.isLogX) && fits(p.y, axes_.isLogY); }
-  double placeX(double at) const { return left + (at - xs_.low) / xs_.width() * (width - left - right); }
+  double placeX(double at) const { return left + (at - xs_.low) / xs_.width() * (width - left - right_); }
   double placeY(double at) const {
     return height - bottom - (at - ys_.low) / ys_.width() * (height - top - bottom);
   }
@@ -116,24 +119,22 @@ class PanelDrawing {
   bool isShown(const Curve& curve) const {
     return std::ranges::any_of(curve.points, [&](const CurvePoint& p) { return isShown(p); });
   }
-  /// The curves that are shown, over a ground that keeps their names apart from what lies behind.
-  void legend(std::span<const Curve> curves) {
-    double longest = 0, rows = 0;
+  /// Beside the plot, so that nothing lies behind names; of a single curve inside, where there is room.
+  double legendWidth(std::span<const Curve> curves) const {
+    double longest = 0;
     for (const Curve& curve : curves)
-      if (isShown(curve)) longest = std::max(longest, static_cast<double>(curve.label.size())), ++rows;
-    if (rows == 0) return;
-    constexpr double letter = 7.6;
-    const double start = std::max(left, width - right - 34 - letter * longest);
-    appendFormatted(svg_,
-                    "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"#ffffff\" "
-                    "fill-opacity=\"0.85\"/>\n",
-                    start, top, width - right - start, 20 * rows);
+      if (isShown(curve)) longest = std::max(longest, static_cast<double>(curve.label.size()));
+    return std::min(34 + 7.6 * longest, (width - left) / 2);
+  }
+  /// The curves that are shown.
+  void legend(std::span<const Curve> curves) {
+    const double start = width - 24 - legendWidth(curves);
     double y = top + 10;
     for (std::size_t i = 0; i < curves.size(); ++i) {
       if (!isShown(curves[i])) continue;
       appendFormatted(svg_, "<rect x=\"%.1f\" y=\"%.1f\" width=\"14\" height=\"4\" fill=\"%s\"/>\n",
-                      start + 6, y - 2, colourOf(i));
-      text(start + 26, y + 4, "start", curves[i].label);
+                      start + 8, y - 2, colourOf(i));
+      text(start + 28, y + 4, "start", curves[i].label);
       y += 20;
     }
   }
@@ -141,6 +142,7 @@ class PanelDrawing {
   std::string& svg_;
   CurveAxes axes_;
   Span1d xs_, ys_;
+  double right_ = 24;
 };
 
 inline void beginSvg(std::string& svg, double width, double height) {
