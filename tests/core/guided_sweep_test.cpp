@@ -252,6 +252,24 @@ TEST(GuidedSweep, OverAllMasksOfEdgesTheMeanIsTheGradient) {
     for (std::size_t i = 0; i < 2; ++i) EXPECT_NEAR(mean[i], wanted[i], 1e-12);
   }
 }
+TEST(GuidedSweep, KeepsTheSameEdgesForWantedLeavesAndTouchesNoOthers) {
+  Meeting m;
+  SweepMemory memory;
+  const std::array set{Block{m.y.sysGetRawNodeIndex(), 1}};
+  for (const KeptParts what : allKeptParts)
+    for (std::uint64_t step = 0; step < 100; ++step) {
+      const KeepEdges keep{.probability = 0.7, .step = step, .what = what};
+      m.tape.zeroGrad();
+      const auto all = backward(m.root, {.memory = &memory, .keep = keep});
+      const double wanted = m.y.gradCopy();
+      m.tape.zeroGrad();
+      m.x.setGrad(-7);
+      const auto some =
+          backward(m.root, {.memory = &memory, .wanted = std::span<const Block>(set), .keep = keep});
+      EXPECT_EQ(m.leaves(), (std::vector<double>{-7, wanted})) << step;
+      EXPECT_LE(some.visited, all.visited);
+    }
+}
 TEST(GuidedSweep, OverAllMasksOfNodesTheMeanIsTheGradient) {
   Meeting m;
   const auto wanted = m.gradient();

@@ -112,6 +112,27 @@ TEST(MindFlayer, ConvergesAsFastAsTheStepOfTheoryPromises) {
   EXPECT_EQ(run.counts().trials, run.counts().applied + run.counts().killed);
   EXPECT_NEAR(static_cast<double>(run.counts().applied), expected * rounds, 5 * std::sqrt(expected * rounds));
 }
+/// Remembers the samples of every gradient.
+struct Remembering : Bowls {
+  using Bowls::Bowls;
+  std::vector<std::size_t> samples;
+  double gradient(std::span<const double> x, Batch batch, std::span<double> into) {
+    samples.push_back(batch[0]);
+    return Bowls::gradient(x, batch, into);
+  }
+};
+TEST(MindFlayer, EveryTrialDrawsSamplesOfItsOwn) {
+  Remembering f(30, 4, 1);
+  const auto seconds = [](std::size_t, std::uint64_t) { return 1.0; };
+  SimulatedMindFlayer run(f, std::span(start), seconds,
+                          {.stepSize = 0.02, .workers = {{1}, {1}, {1}}, .seed = 4});
+  for (int round = 0; round < 60; ++round) run.step();
+  int twice = 0;
+  for (std::size_t i = 0; i < 180; i += 3) twice += f.samples[i] == f.samples[i + 1];
+  EXPECT_LT(twice, 10);  // of 60 rounds, with probability 1/30 each
+  std::sort(f.samples.begin(), f.samples.end());
+  EXPECT_GT(std::unique(f.samples.begin(), f.samples.end()) - f.samples.begin(), 25);
+}
 TEST(MindFlayer, IsResumedBitForBit) {
   Bowls f(30, 4, 1);
   const auto seconds = [](std::size_t w, std::uint64_t k) { return Rng(w, k).uniform<double>(); };
