@@ -41,8 +41,9 @@ void addFlags(Flags& flags, Command& c) {
   flags.add("--no-scale", "take features as they are; otherwise each is divided by its largest magnitude",
             [&c] { c.problem.isScaled = false; });
   flags.add("--no-bias", "add no constant feature", [&c] { c.problem.hasBias = false; });
-  flags.add("--workers", "machines, simulated; samples are dealt out in their order", c.options.workers, 1,
-            100'000);
+  flags.add("--workers",
+            "machines, simulated; samples are dealt out in their order (0: 20, or one per sample)",
+            c.options.workers, 0, 100'000);
   flags.add("--tau", "samples of a gradient of sgd, ringmaster and mindflayer (0: 1)", c.options.tau, 0,
             1'000'000'000);
   flags.add("--batch", "samples of a correction of page and vr-marina (0: of theory)", c.options.batch, 0,
@@ -114,7 +115,7 @@ class Optimisation {
         arguments_(std::move(arguments)),
         problem_(problemOf(command.problem)),
         sum_(problem_->sum()),
-        division_(sum_.size(), command.options.workers),
+        division_(sum_.size(), chooseWorkers()),
         constants_(*problem_, division_),
         regulariser_(command.options.regulariser()),
         minimum_(problem_->minimum(division_.all, regulariser_)) {}
@@ -155,6 +156,11 @@ class Optimisation {
  private:
   using Clock = std::chrono::steady_clock;
 
+  std::uint64_t chooseWorkers() {
+    std::uint64_t& workers = command_.options.workers;
+    if (workers == 0) workers = std::min<std::uint64_t>(20, sum_.size());
+    return workers;
+  }
   std::vector<std::string> methods() const {
     std::vector<std::string> names;
     const std::string& list = command_.compare.empty() ? command_.method : command_.compare;
@@ -196,9 +202,10 @@ class Optimisation {
   void introduce(std::size_t threads) {
     std::printf("%s\n", problem_->describe().c_str());
     if (minimum_) std::printf("minimum %s = %.12g\n", isSmooth() ? "f*" : "of f + R", *minimum_);
-    std::printf("%zu workers of %zu samples each%s, %zu thread%s\n", division_.workers, division_.each,
-                division_.all.size() < sum_.size() ? ", the rest is left out" : "", threads,
-                threads == 1 ? "" : "s");
+    const auto plural = [](std::size_t count) { return count == 1 ? "" : "s"; };
+    std::printf("%zu worker%s of %zu sample%s each%s, %zu thread%s\n", division_.workers,
+                plural(division_.workers), division_.each, plural(division_.each),
+                division_.all.size() < sum_.size() ? ", the rest is left out" : "", threads, plural(threads));
     for (const auto& run : runs_)
       std::printf("  %-18s %s\n", run->label().c_str(), run->method().description.c_str());
   }

@@ -22,9 +22,9 @@
 namespace burt {
 
 struct MethodOptions {
-  std::string compressor;                          // "": that of the method
-  std::uint64_t workers = 20, tau = 0, batch = 0;  // tau of SGD, b' of PAGE and VR-MARINA; 0: their defaults
-  std::uint64_t delay = 0;                         // R of Ringmaster; 0: theory's, or the number of workers
+  std::string compressor;                         // "": that of the method
+  std::uint64_t workers = 0, tau = 0, batch = 0;  // tau of SGD, b' of PAGE and VR-MARINA; 0: their defaults
+  std::uint64_t delay = 0;                        // R of Ringmaster; 0: theory's, or the number of workers
   double stepSize = 0, stepFactor = 1, accuracy = 0, l1 = 0, box = 0;
   std::uint64_t seed = 1;
 

@@ -94,7 +94,7 @@ class Optimise(unittest.TestCase):
     def test_every_problem(self):
         for arguments in (["least-squares"], ["softmax"], ["quadratic", "--dimension", "7"],
                           ["mlp", "--samples", "40", "--step-size", "0.1"],
-                          ["gpt", "--samples", "20", "--step-size", "0.1"]):
+                          ["gpt", "--samples", "12", "--step-size", "0.1"]):
             self.burt("--problem", *arguments, "--epochs", "8", "--out", arguments[0])
             rows = self.curve(f"{arguments[0]}/page")
             self.assertLess(float(rows[-1]["value"]), float(rows[0]["value"]), arguments)
@@ -117,6 +117,8 @@ class Optimise(unittest.TestCase):
         self.assertIn("4 samples, 4 parameters", done.stdout)
         (self.path / "bad.libsvm").write_text("1 1:0.5\n-1 2:x\n")
         self.assertRegex(self.refused("--data", "bad.libsvm"), "bad.libsvm.*2")
+        # Four samples: by default there are no more workers than that.
+        self.assertIn("4 workers of 1 sample each", self.burt("--data", "own.libsvm", "--method", "ef21", "--epochs", "5").stdout)
 
     def test_a_run_that_diverges_says_so(self):
         done = self.burt("--method", "gd", "--problem", "quadratic", "--step-size", "10", code=1)
