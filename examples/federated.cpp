@@ -1,96 +1,85 @@
-// A hundred clients with data of their own learn a classifier together and send compressed gradients only (EF21). In every round
-// some are too slow and are stopped in the middle of their work. Prints what a compressor saves.
+// A hundred clients with different data learn a classifier together and send compressed gradients only (EF21). Half of them are
+// asked in a round, and of these one in ten is too slow: it is stopped in the middle of its work, and the round goes on
+// without it. Prints what a compressor saves.
 #include <burtorch/base/thread_pool.hpp>
 #include <burtorch/burtorch.hpp>
 #include <burtorch/optimise/compressor_text.hpp>
 #include <burtorch/optimise/ef21.hpp>
 #include <burtorch/optimise/in_process.hpp>
-#include <burtorch/optimise/step_sizes.hpp>
+#include <burtorch/optimise/sampling.hpp>
+#include <burtorch/oracle/function_sum.hpp>
 #include <cstdio>
+#include <deque>
 #include <vector>
 
 namespace {
 
 using namespace burtorch;
-constexpr std::size_t dimension = 200, points = 20, clientCount = 100;
+constexpr std::size_t dimension = 200, points = 20, clientCount = 100, asked = 50;
 
-/// Logistic regression on a client's own points, whose labels follow a rule that all clients share.
-class Regression {
- public:
-  using Scalar = double;
-
-  explicit Regression(std::uint64_t client) {
-    Rng rule(1), data(2, client);
-    std::vector<double> normal(dimension);
-    for (double& number : normal) number = rule.normal<double>();
-    for (Point& point : points_) {
-      double side = 0;
-      for (std::size_t i = 0; i < dimension; ++i) {
-        point.x[i] = data.normal<double>();
-        side += normal[i] * point.x[i];
-      }
-      point.label = side > 0 ? 1 : -1;
-    }
-  }
-
-  std::size_t size() const { return points_.size(); }
-  std::size_t parameterCount() const { return dimension; }
-  OracleCounts counts() const { return counter_.counts(); }
-  double value(std::span<const double> weights, Batch batch) {
-    counter_.addValues(batch.size());
-    return loss(weights, batch);
-  }
-  double gradient(std::span<const double> weights, Batch batch, std::span<double> into) {
-    counter_.addGradients(batch.size());
-    return valueAndGrad([&](auto w) { return loss(w, batch); }, weights, into);
-  }
-
- private:
-  struct Point {
-    double x[dimension], label;
-  };
-
-  template <class X> X loss(std::span<const X> weights, Batch batch) const {
-    X sum = softplus(-margin(weights, points_[batch[0]]));
-    for (const std::size_t i : batch.subspan(1)) sum = sum + softplus(-margin(weights, points_[i]));
-    return sum / static_cast<double>(batch.size());
-  }
-  static double margin(std::span<const double> weights, const Point& point) {
-    double sum = 0;
-    for (std::size_t i = 0; i < dimension; ++i) sum += weights[i] * point.x[i];
-    return point.label * sum;
-  }
-  static Value<double> margin(std::span<const Value<double>> weights, const Point& point) {
-    return point.label * innerProduct(weights, std::span<const double>(point.x));
-  }
-
-  std::vector<Point> points_ = std::vector<Point>(points);
-  OracleCounter counter_;
+struct Point {
+  std::vector<double> x;
+  double label;
 };
 
-void train(const char* name, int rounds) {
+/// A client's own points, around a centre of its own; their labels follow a rule that all clients share.
+std::vector<Point> pointsOf(std::uint64_t client) {
+  Rng rule(1), data(2, client);
+  std::vector<double> normal(dimension), centre(dimension);
+  for (double& number : normal) number = rule.normal<double>();
+  for (double& number : centre) number = 0.5 * data.normal<double>();
+  std::vector<Point> result(points);
+  for (Point& point : result) {
+    double side = 0;
+    for (std::size_t i = 0; i < dimension; ++i) {
+      point.x.push_back(centre[i] + data.normal<double>());
+      side += normal[i] * point.x[i];
+    }
+    point.label = side > 0 ? 1 : -1;
+  }
+  return result;
+}
+/// The logistic loss: finiteSum(points, dimension, loss) is a client's oracle.
+const auto loss = [](const Point& point, auto weights) {
+  return softplus(-point.label * innerProduct(weights, point.x));
+};
+using Oracle = decltype(finiteSum(std::vector<Point>(), dimension, loss));
+
+void train(const char* name, std::deque<Oracle>& oracles, int rounds) {
   const AnyCompressor compressor = compressorFromText(name);
-  std::vector<Regression> data;
-  for (std::uint64_t i = 0; i < clientCount; ++i) data.emplace_back(i);
-  std::vector<Ef21Client<Regression>> clients;
+  std::vector<Ef21Client<Oracle>> clients;
   for (std::size_t i = 0; i < clientCount; ++i)
-    clients.emplace_back(data[i], Ef21ClientOptions{.compressor = compressor, .worker = i});
+    clients.emplace_back(oracles[i], Ef21ClientOptions{.compressor = compressor, .worker = i});
   Ef21Server<double> server(std::vector<double>(dimension),
                             {.compressor = compressor, .stepSize = 0.2, .workers = clientCount, .seed = 1});
   InProcess run(server, std::span(clients));
 
-  // One in ten is late in a round, unless all must be there.
-  const auto isLate = [&](std::size_t worker) {
-    return !server.header().isFull && Rng(server.round(), worker).below(10) == 0;
+  // Who is asked, and who is slow, follows from the round. A slow client is stopped at its eighth sample of twenty. What sends
+  // everything needs everybody.
+  NiceSampling participants(clientCount, asked, 7);
+  std::vector<char> isAsked(clientCount), isSlow(clientCount);
+  std::vector<int> polls(clientCount);
+  const auto stop = [&](std::size_t client) {
+    return isAsked[client] == 0 || (isSlow[client] != 0 && ++polls[client] > 8);
   };
   RoundReport report;
-  std::size_t answers = 0;
+  std::size_t askedSum = 0, answers = 0;
   for (int round = 0; round < rounds; ++round) {
-    report = run.round(isLate);
+    const bool isFull = server.header().isFull;
+    isAsked.assign(clientCount, isFull ? 1 : 0);
+    for (const std::size_t client : participants.draw(server.round())) isAsked[client] = 1;
+    for (std::size_t i = 0; i < clientCount; ++i) {
+      isSlow[i] = !isFull && Rng(server.round(), i).below(10) == 0 ? 1 : 0;
+      polls[i] = 0;
+      askedSum += isAsked[i] != 0 ? 1 : 0;
+    }
+    report = run.round(stop);
     answers += report.answers;
   }
-  std::printf("%-14s %4d rounds  %5.1f answers each  loss %.4f  %7.3f MB sent\n", name, rounds,
-              static_cast<double>(answers) / rounds, report.value,
+  double mean = 0;
+  for (Oracle& f : oracles) mean += f.value(server.x(), AllSamples(points)) / clientCount;
+  std::printf("%-14s %6.1f %8.1f %9.1f %9.4f %10.3f\n", name, static_cast<double>(askedSum) / rounds,
+              static_cast<double>(askedSum - answers) / rounds, static_cast<double>(answers) / rounds, mean,
               static_cast<double>(server.bitsUp()) / 8e6);
 }
 
@@ -99,6 +88,14 @@ void train(const char* name, int rounds) {
 int main() {
   ThreadPool pool;
   const CurrentWorkers here(pool);
+  std::vector<std::vector<Point>> data;
+  for (std::uint64_t client = 0; client < clientCount; ++client) data.push_back(pointsOf(client));
+  std::deque<Oracle> oracles;  // they stay where they are
+  for (const auto& own : data) oracles.emplace_back(std::span<const Point>(own), dimension, loss);
+
+  std::printf("%zu clients of %zu points each, 100 rounds of EF21; a round on average:\n", clientCount,
+              points);
+  std::printf("%-14s %6s %8s %9s %9s %10s\n", "compressor", "asked", "stopped", "answers", "loss", "MB sent");
   for (const char* compressor : {"identity", "natural", "topk:5%", "randseqk:5%", "levels:4"})
-    train(compressor, 100);
+    train(compressor, oracles, 100);
 }

@@ -6,7 +6,7 @@ usage: make_libsvm.py FOLDER            writes FOLDER/breast_cancer.libsvm and F
 
 Needs scikit-learn, which brings the data; without it nothing is written, or checked, and the exit code is 77. Labels and the order
 of samples and features are scikit-learn's, indices count from 1, zeros are left out, and numbers have as many digits as they need:
-so the files are the same everywhere, byte for byte. Only the first is in the repository; data/README.md says whose it is.
+so the files are the same everywhere, byte for byte. data/README.md says whose they are.
 """
 import pathlib
 import sys

@@ -8,5 +8,6 @@ namespace burt::defaultData {
 std::string_view scenes();
 std::string_view names();
 std::string_view breast_cancer();
+std::string_view digits();
 
 }  // namespace burt::defaultData

@@ -29,24 +29,33 @@ void addFlags(Flags& flags, Command& c) {
             "levels:N or identity; K is a count or a fraction (default topk:0.05 and randk:0.05)",
             c.options.compressor);
   flags.add("--problem", "NAME", "logistic, least-squares, softmax, quadratic, mlp or gpt", c.problem.name);
-  flags.add("--data", "FILE", "LIBSVM file, or a text for mlp and gpt (default: built in)", c.problem.data);
+  flags.add("--data", "FILE",
+            "LIBSVM file, or a text for mlp and gpt (default: built in; breast cancer, digits for softmax)",
+            c.problem.data);
   flags.add("--l2", "weight of the penalty l2/2 |x|^2 of a regression", c.problem.l2, 0, 1e9);
   flags.add("--l1", "weight of the penalty l1 |x|, for gd and sgd", c.options.l1, 0, 1e9);
+  flags.add("--box", "keeps every |x_j| at most this, for gd and sgd (0: no bound)", c.options.box, 0, 1e300);
   flags.add("--samples", "of a quadratic, mlp or gpt (0: 200)", c.problem.samples, 0, 1'000'000);
   flags.add("--dimension", "of a quadratic", c.problem.dimension, 1, 1'000'000);
   flags.add("--condition", "L / mu of a quadratic", c.problem.condition, 1, 1e12);
   flags.add("--no-scale", "take features as they are; otherwise each is divided by its largest magnitude",
             [&c] { c.problem.isScaled = false; });
   flags.add("--no-bias", "add no constant feature", [&c] { c.problem.hasBias = false; });
-  flags.add("--workers", "machines, simulated; samples are dealt out in their order", c.options.workers, 1,
-            100'000);
-  flags.add("--tau", "samples of an SGD step (0: 1)", c.options.tau, 0, 1'000'000'000);
+  flags.add("--workers",
+            "machines, simulated; samples are dealt out in their order (0: 20, or one per sample)",
+            c.options.workers, 0, 100'000);
+  flags.add("--tau", "samples of a gradient of sgd, ringmaster and mindflayer (0: 1)", c.options.tau, 0,
+            1'000'000'000);
   flags.add("--batch", "samples of a correction of page and vr-marina (0: of theory)", c.options.batch, 0,
             1'000'000'000);
   flags.add("--step-size", "instead of that of theory (0)", c.options.stepSize, 0, 1e9);
   flags.add("--step-factor", "multiplies the step size", c.options.stepFactor, 1e-9, 1e9);
-  flags.add("--accuracy", "epsilon of sgd's step size: |x - x*|^2 gets below it (0: largest step)",
+  flags.add("--accuracy",
+            "epsilon of step sizes: |x - x*|^2 of sgd, |grad f|^2 of ringmaster and mindflayer gets below it "
+            "(0: largest step)",
             c.options.accuracy, 0, 1e9);
+  flags.add("--delay", "R of ringmaster: later gradients are not applied (0: of theory, or the workers)",
+            c.options.delay, 0, 1'000'000'000);
   flags.add("--epochs", "stop after so many gradients, in units of all samples", c.epochs, 1e-9, 1e12);
   flags.add("--rounds", "or after so many rounds (0: any)", c.rounds, 0, UINT64_MAX);
   flags.add("--every", "epochs between rows of the record (0: a 200th of all)", c.every, 0, 1e12);
@@ -69,9 +78,14 @@ std::string help() {
          "  ef21        1 / (L + L+ xi), xi = sqrt(1 - alpha) / (1 - sqrt(1 - alpha)) (arXiv 2106.05203)\n"
          "  ef21-w      1 / (L + mean L_i xi) (arXiv 2402.10774)\n"
          "  marina      1 / (L+ (1 + sqrt((1 - p) omega / (p n)))) (arXiv 2102.07845)\n"
-         "  vr-marina   the same with minibatch differences\n"
-         "L+ is the root of the mean square of the L_i. A compressor may follow the method: "
-         "ef21:topk:0.05.\n\n";
+         "  vr-marina   1 / (L+ + sqrt((1 - p) / (p n) (omega L+^2 + (1 + omega) S^2 / b)))\n"
+         "  ringmaster  1 / (2 R L), with --accuracy min {that, epsilon / (4 L sigma^2)} (arXiv 2501.16168)\n"
+         "  mindflayer  1 / (2 L), with --accuracy min {that, epsilon B / (2 L sigma^2)} (arXiv 2410.04285)\n"
+         "L+ is the root of the mean square of the L_i, S that of the samples. A compressor may follow the "
+         "method: ef21:topk:0.05.\n"
+         "The workers of ringmaster and mindflayer have a simulated clock: worker i takes about i seconds "
+         "for a "
+         "gradient.\n\n";
 }
 
 /// The arguments of the run in a folder: one per line in its state.
@@ -101,9 +115,10 @@ class Optimisation {
         arguments_(std::move(arguments)),
         problem_(problemOf(command.problem)),
         sum_(problem_->sum()),
-        division_(sum_.size(), command.options.workers),
+        division_(sum_.size(), chooseWorkers()),
         constants_(*problem_, division_),
-        minimum_(command.options.l1 > 0 ? std::nullopt : problem_->minimum(division_.all)) {}
+        regulariser_(command.options.regulariser()),
+        minimum_(problem_->minimum(division_.all, regulariser_)) {}
 
   int run() {
     ThreadPool threads(command_.threads > 0 ? static_cast<std::size_t>(command_.threads) : 0);
@@ -122,7 +137,7 @@ class Optimisation {
       fs::create_directories(own, error);
       if (error)
         throw BadInput("cannot make the folder '" + printable(own.string()) + "': " + error.message());
-      runs_.push_back(std::make_unique<OptimiseRun>(names[i], own, std::move(built[i])));
+      runs_.push_back(std::make_unique<OptimiseRun>(names[i], own, std::move(built[i]), regulariser_));
     }
     introduce(threads.size());
     int code = 0;
@@ -141,6 +156,11 @@ class Optimisation {
  private:
   using Clock = std::chrono::steady_clock;
 
+  std::uint64_t chooseWorkers() {
+    std::uint64_t& workers = command_.options.workers;
+    if (workers == 0) workers = std::min<std::uint64_t>(20, sum_.size());
+    return workers;
+  }
   std::vector<std::string> methods() const {
     std::vector<std::string> names;
     const std::string& list = command_.compare.empty() ? command_.method : command_.compare;
@@ -181,10 +201,11 @@ class Optimisation {
   }
   void introduce(std::size_t threads) {
     std::printf("%s\n", problem_->describe().c_str());
-    if (minimum_) std::printf("minimum f* = %.12g\n", *minimum_);
-    std::printf("%zu workers of %zu samples each%s, %zu thread%s\n", division_.workers, division_.each,
-                division_.all.size() < sum_.size() ? ", the rest is left out" : "", threads,
-                threads == 1 ? "" : "s");
+    if (minimum_) std::printf("minimum %s = %.12g\n", isSmooth() ? "f*" : "of f + R", *minimum_);
+    const auto plural = [](std::size_t count) { return count == 1 ? "" : "s"; };
+    std::printf("%zu worker%s of %zu sample%s each%s, %zu thread%s\n", division_.workers,
+                plural(division_.workers), division_.each, plural(division_.each),
+                division_.all.size() < sum_.size() ? ", the rest is left out" : "", threads, plural(threads));
     for (const auto& run : runs_)
       std::printf("  %-18s %s\n", run->label().c_str(), run->method().description.c_str());
   }
@@ -235,10 +256,11 @@ class Optimisation {
       bits = text;
     }
     const bool isTerminal = isatty(STDOUT_FILENO) != 0;
-    std::printf("%s%-18s round %llu  %.1f epochs%s  f %.6g%s  |grad f| %.2e  %.2f s%s%s",
-                isTerminal ? "\r" : "", run.label().c_str(), static_cast<unsigned long long>(row.round),
-                static_cast<double>(row.gradients) / n, bits.c_str(), row.value,
-                minimum_ ? ("  f - f* " + shortText(row.gap)).c_str() : "", row.gradientNorm, row.seconds,
+    std::printf("%s%-18s round %llu  %.1f epochs%s  %s %.6g%s  %s %.2e  %.2f s%s%s", isTerminal ? "\r" : "",
+                run.label().c_str(), static_cast<unsigned long long>(row.round),
+                static_cast<double>(row.gradients) / n, bits.c_str(), isSmooth() ? "f" : "f + R", row.value,
+                minimum_ ? ((isSmooth() ? "  f - f* " : "  f + R - min ") + shortText(row.gap)).c_str() : "",
+                isSmooth() ? "|grad f|" : "|x - prox(x - grad f)|", row.gradientNorm, row.seconds,
                 isTerminal ? "\033[K" : "", isLast ? "\n" : "");
     std::fflush(stdout);
   }
@@ -247,9 +269,11 @@ class Optimisation {
     std::snprintf(text, sizeof text, "%.2e", number);
     return text;
   }
+  bool isSmooth() const { return std::holds_alternative<NoRegulariser>(regulariser_); }
   void finish() const {
     const std::string path = (folder_ / "curves.svg").string(),
-                      svg = pictureOf(runs_, division_.all.size(), division_.workers);
+                      svg = pictureOf(runs_, division_.all.size(), division_.workers, problem_->describe(),
+                                      isSmooth());
     AtomicFile file(path, {.durable = false});
     file.write(std::as_bytes(std::span(svg)));
     file.commit();
@@ -263,6 +287,7 @@ class Optimisation {
   Problem::Sum sum_;
   Division division_;
   Constants constants_;
+  Regulariser regulariser_;
   std::optional<double> minimum_;
   fs::path folder_;
   std::vector<std::unique_ptr<OptimiseRun>> runs_;

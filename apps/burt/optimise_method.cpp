@@ -18,6 +18,7 @@ struct MethodName {
     if (colon != std::string::npos && !isEf21 && !isMarina)
       throw BadInput("'" + method + "' has no compressor; it cannot be '" + text + "'");
     if (compressor.empty()) compressor = isMarina ? "randk:0.05" : "topk:0.05";
+    if (compressor == "permk") compressor += ":" + textOf(options.workers);
   }
 };
 
@@ -29,23 +30,31 @@ class Builder {
 
   std::unique_ptr<RunningMethod> build(const std::string& text) {
     const MethodName name(text, options_);
-    if (options_.l1 > 0 && name.method != "gd" && name.method != "sgd")
-      throw BadInput("--l1 is for gd and sgd, whose steps are proximal; '" + name.method + "' has none");
+    if ((options_.l1 > 0 || options_.box > 0) && name.method != "gd" && name.method != "sgd")
+      throw BadInput("--l1 and --box are for gd and sgd, whose steps are proximal; '" + name.method +
+                     "' has none");
     if (name.method == "gd") return sgd(division_.all.size(), true);
-    if (name.method == "sgd") return sgd(options_.tau > 0 ? options_.tau : 1, false);
+    if (name.method == "sgd") return sgd(options_.tau, false);
     if (name.method == "page") return page();
     if (name.method == "ef21" || name.method == "ef21-w") return ef21(name);
     if (name.method == "marina" || name.method == "vr-marina") return marina(name);
+    if (name.method == "ringmaster") return ringmaster();
+    if (name.method == "mindflayer") return mindflayer();
     throw BadInput("there is no method '" + name.method + "'; expected one of " + methodNames);
   }
 
  private:
   double chosen(const std::function<double()>& theory, const char* formula) {
     const double step = options_.stepFactor * (options_.stepSize > 0 ? options_.stepSize : theory());
-    description_ = "step size " + textOf(step) + " = ";
-    if (options_.stepFactor != 1) description_ += textOf(options_.stepFactor) + " * ";
+    description_ = "step size " + shortText(step) + " = ";
+    if (options_.stepFactor != 1) description_ += shortText(options_.stepFactor) + " * ";
     description_ += options_.stepSize > 0 ? "as given" : formula;
     return step;
+  }
+  static std::string shortText(double number) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.4g", number);
+    return text;
   }
   std::unique_ptr<RunningMethod> described(std::unique_ptr<RunningMethod> method) const {
     method->description = description_;
@@ -53,12 +62,15 @@ class Builder {
   }
   std::size_t dimension() const { return problem_.start().size(); }
 
-  std::unique_ptr<RunningMethod> sgd(std::uint64_t tau, bool isGd) {
+  /// Samples of a stochastic gradient.
+  std::size_t samples(std::uint64_t tau) const {
     const std::size_t n = division_.all.size();
     if (tau > n)
       throw BadInput("--tau: expected 1 to " + textOf(std::uint64_t{n}) + " samples, got " + textOf(tau));
-    SgdOptions options{.tau = static_cast<std::size_t>(tau), .seed = options_.seed};
-    if (options_.l1 > 0) options.regulariser = L1{options_.l1};
+    return tau > 0 ? static_cast<std::size_t>(tau) : 1;
+  }
+  std::unique_ptr<RunningMethod> sgd(std::uint64_t tau, bool isGd) {
+    SgdOptions options{.tau = samples(tau), .seed = options_.seed, .regulariser = options_.regulariser()};
     if (isGd)
       options.stepSize = chosen([&] { return 1 / constants_.ofAll().L; }, "1 / L");
     else
@@ -73,6 +85,11 @@ class Builder {
     const Smoothness& s = constants_.ofAll();
     const double expected = nice::expectedSmoothness(n, tau, s.L, s.largestOfSamples());
     if (options_.accuracy == 0) return nice::stepSize(expected);
+    return nice::stepSize(expected, varianceAtMinimum(tau), s.mu, options_.accuracy);
+  }
+  /// Of a gradient of tau samples.
+  double varianceAtMinimum(std::size_t tau) {
+    const std::size_t n = division_.all.size();
     Problem::Sum sum = problem_.sum();
     PartOf part(sum, division_.all);
     const Minimum solution = minimise(part, {.tolerance = 1e-8}, problem_.start());
@@ -82,7 +99,7 @@ class Builder {
       part.gradient(solution.x, Batch(&i, 1), g);
       for (const double number : g) h += number * number / static_cast<double>(n);
     }
-    return nice::stepSize(expected, nice::variance(n, tau, h), s.mu, options_.accuracy);
+    return nice::variance(n, tau, h);
   }
   std::unique_ptr<RunningMethod> page() {
     PageOptions options = page::withDefaults(
@@ -97,6 +114,8 @@ class Builder {
     Ef21Options options{.compressor = compressor, .workers = division_.workers, .seed = options_.seed};
     const bool isWeighted = name.method == "ef21-w";
     if (isWeighted) {
+      if (!problem_.smoothness(division_.of(0)))
+        throw BadInput("ef21-w weighs workers by their smoothness, which is not known here; choose ef21");
       options.weights.resize(division_.workers);
       ef21Weights(constants_.ofWorkers(), options.weights);
     }
@@ -137,6 +156,42 @@ class Builder {
         problem_, division_, options, [&](std::size_t i) {
           return MarinaClientOptions{
               .compressor = compressor, .worker = i, .batch = batch, .keepsPrevious = false};
+        }));
+  }
+
+  std::unique_ptr<RunningMethod> ringmaster() {
+    RingmasterOptions options{.batch = samples(options_.tau), .seed = options_.seed};
+    const double epsilon = options_.accuracy, variance = epsilon > 0 ? varianceAtMinimum(options.batch) : 0;
+    options.delayLimit = options_.delay > 0 ? options_.delay
+                         : epsilon > 0      ? ringmaster::delayLimit(variance, epsilon)
+                                            : options_.workers;
+    options.stepSize = chosen(
+        [&] { return ringmaster::stepSize(constants_.ofAll().L, options.delayLimit, variance, epsilon); },
+        epsilon > 0 ? "min {1 / (2 R L), epsilon / (4 L sigma^2)}" : "1 / (2 R L)");
+    description_ += ", R = " + textOf(options.delayLimit);
+    return described(
+        std::make_unique<Asynchronous<SimulatedRingmaster>>(problem_, division_, [&](auto& part) {
+          return SimulatedRingmaster(part, std::span<const double>(problem_.start()), division_.workers,
+                                     WorkerSeconds{options_.seed}, options);
+        }));
+  }
+  /// Trials are killed after one and a half times their mean; the slowest worker has one, faster ones as many as fit.
+  std::unique_ptr<RunningMethod> mindflayer() {
+    MindFlayerOptions options{.batch = samples(options_.tau), .seed = options_.seed};
+    for (std::size_t i = 1; i <= division_.workers; ++i)
+      options.workers.push_back(
+          {division_.workers / i, 1.5 * static_cast<double>(i), WorkerSeconds::within(1.5)});
+    const double epsilon = options_.accuracy, variance = epsilon > 0 ? varianceAtMinimum(options.batch) : 0;
+    options.stepSize = chosen(
+        [&] {
+          return mindflayer::stepSize(constants_.ofAll().L, mindflayer::expectedBatch(options.workers),
+                                      variance, epsilon);
+        },
+        epsilon > 0 ? "min {1 / (2 L), epsilon B / (2 L sigma^2)}" : "1 / (2 L)");
+    return described(
+        std::make_unique<Asynchronous<SimulatedMindFlayer>>(problem_, division_, [&](auto& part) {
+          return SimulatedMindFlayer(part, std::span<const double>(problem_.start()),
+                                     WorkerSeconds{options_.seed}, options);
         }));
   }
 

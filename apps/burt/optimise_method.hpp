@@ -5,7 +5,9 @@
 #include <burtorch/optimise/ef21.hpp>
 #include <burtorch/optimise/in_process.hpp>
 #include <burtorch/optimise/marina.hpp>
+#include <burtorch/optimise/mindflayer.hpp>
 #include <burtorch/optimise/page.hpp>
+#include <burtorch/optimise/ringmaster.hpp>
 #include <burtorch/optimise/sgd.hpp>
 #include <burtorch/optimise/step_sizes.hpp>
 #include <cmath>
@@ -20,10 +22,18 @@
 namespace burt {
 
 struct MethodOptions {
-  std::string compressor;                          // "": that of the method
-  std::uint64_t workers = 20, tau = 0, batch = 0;  // tau of SGD, b' of PAGE and VR-MARINA; 0: their defaults
-  double stepSize = 0, stepFactor = 1, accuracy = 0, l1 = 0;
+  std::string compressor;                         // "": that of the method
+  std::uint64_t workers = 0, tau = 0, batch = 0;  // tau of SGD, b' of PAGE and VR-MARINA; 0: their defaults
+  std::uint64_t delay = 0;                        // R of Ringmaster; 0: theory's, or the number of workers
+  double stepSize = 0, stepFactor = 1, accuracy = 0, l1 = 0, box = 0;
   std::uint64_t seed = 1;
+
+  burtorch::Regulariser regulariser() const {
+    if (l1 > 0 && box > 0) throw BadInput("--l1 and --box: expected one of them");
+    if (l1 > 0) return burtorch::L1{l1};
+    if (box > 0) return burtorch::Box{-box, box};
+    return {};
+  }
 };
 
 /// Sees everything that a run must remember.
@@ -43,6 +53,7 @@ class RunningMethod {
   virtual std::uint64_t gradients() const = 0;  // of single samples, since this program began
   virtual std::uint64_t bitsUp() const { return 0; }
   virtual std::uint64_t bitsDown() const { return 0; }
+  virtual double clock() const { return std::nan(""); }  // simulated seconds, where there are any
   virtual void visitState(const StateVisitor& visit) = 0;
   /// "step size 0.12 = 1 / L"
   std::string description;
@@ -115,6 +126,41 @@ template <class Server, template <class> class Client> class Distributed final :
   std::unique_ptr<burtorch::InProcess<Server, Client<Part>>> round_;
 };
 
+/// How long the k-th gradient of a worker takes by a simulated clock: worker i, counted from 1, takes i / 2 seconds and a random
+/// time with a mean of i / 2 and a tail.
+struct WorkerSeconds {
+  std::uint64_t seed;
+
+  double operator()(std::size_t worker, std::uint64_t k) const {
+    const double tail = -std::log(1 - burtorch::Rng(burtorch::Rng(seed, worker).next(), k).uniform<double>());
+    return static_cast<double>(worker + 1) * (0.5 + 0.5 * tail);
+  }
+  /// The probability that a gradient takes at most so many times the mean.
+  static double within(double means) { return 1 - std::exp(1 - 2 * means); }
+};
+
+/// Workers by a simulated clock, each of which sees all samples.
+template <template <class, class> class Method> class Asynchronous final : public RunningMethod {
+ public:
+  using Part = burtorch::PartOf<Problem::Sum>;
+  using Run = Method<Part, WorkerSeconds>;
+
+  /// `make(part)` makes the method.
+  template <class Make>
+  Asynchronous(const Problem& problem, const Division& division, Make make)
+      : sum_(problem.sum()), part_(sum_, division.all), run_(make(part_)) {}
+  void step() override { run_.step(); }
+  std::span<const double> x() const override { return run_.x(); }
+  std::uint64_t gradients() const override { return part_.counts().gradients; }
+  double clock() const override { return run_.seconds(); }
+  void visitState(const StateVisitor& visit) override { run_.visitState(visit); }
+
+ private:
+  Problem::Sum sum_;
+  Part part_;
+  Run run_;
+};
+
 /// What theory needs to know of a problem; asked for only where no step size is given.
 class Constants {
  public:
@@ -143,7 +189,7 @@ class Constants {
   std::vector<double> workers_;
 };
 
-inline const char* methodNames = "gd, sgd, page, ef21, ef21-w, marina, vr-marina";
+inline const char* methodNames = "gd, sgd, page, ef21, ef21-w, marina, vr-marina, ringmaster, mindflayer";
 
 /// The method called `name`, which may carry its compressor: "ef21:topk:0.05".
 std::unique_ptr<RunningMethod> methodOf(const std::string& name, const Problem& problem,

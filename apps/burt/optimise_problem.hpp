@@ -7,6 +7,7 @@
 #include <burtorch/io/libsvm.hpp>
 #include <burtorch/model/char_mlp.hpp>
 #include <burtorch/model/gpt.hpp>
+#include <burtorch/optimise/prox.hpp>
 #include <burtorch/oracle/any_sum.hpp>
 #include <burtorch/oracle/linear_problem.hpp>
 #include <burtorch/oracle/minimise.hpp>
@@ -39,7 +40,8 @@ class Problem {
   virtual Sum sum() const = 0;
   /// Of the mean over some samples; nothing where theory knows nothing.
   virtual std::optional<burtorch::Smoothness> smoothness(burtorch::Batch) const { return {}; }
-  virtual std::optional<double> minimum(burtorch::Batch) const { return {}; }
+  /// Of f + R.
+  virtual std::optional<double> minimum(burtorch::Batch, const burtorch::Regulariser&) const { return {}; }
   virtual std::vector<double> start() const = 0;
   virtual std::string describe() const = 0;
 };
@@ -51,11 +53,21 @@ template <class F> class SmoothProblem final : public Problem {
   std::optional<burtorch::Smoothness> smoothness(burtorch::Batch samples) const override {
     return f_.smoothness(samples);
   }
-  std::optional<double> minimum(burtorch::Batch samples) const override {
-    burtorch::PartOf part(const_cast<F&>(f_), {samples.begin(), samples.end()});
+  std::optional<double> minimum(burtorch::Batch samples,
+                                const burtorch::Regulariser& regulariser) const override {
+    using namespace burtorch;
+    PartOf part(const_cast<F&>(f_), {samples.begin(), samples.end()});
     if (f_.parameterCount() > 2000) return {};
-    const burtorch::Minimum found = burtorch::minimise(part, {.tolerance = 1e-10});
-    return found.isConverged ? std::optional(found.value) : std::nullopt;
+    const bool isSmooth = std::holds_alternative<NoRegulariser>(regulariser);
+    const auto prox = [&](std::span<double> x, double step) {
+      const std::vector<double> nothing(x.size());
+      proximalStep(regulariser, step, x.data(), nothing.data(), x.data(), x.size());
+    };
+    const Minimum found = isSmooth ? minimise(part, {.tolerance = 1e-10})
+                                   : minimiseWithProx(part, f_.smoothness(samples).L, prox,
+                                                      {.tolerance = 1e-9, .mostSteps = 20'000});
+    if (!found.isConverged) return {};
+    return found.value + valueOf(regulariser, std::span<const double>(found.x));
   }
   std::vector<double> start() const override { return std::vector<double>(f_.parameterCount(), 0.0); }
   std::string describe() const override {
@@ -117,7 +129,9 @@ template <class Model, class Config, class Corpus, class Samples> class TokenPro
 inline burtorch::SampleRows<double> rowsOf(const ProblemOptions& options) {
   burtorch::SampleRows<double> rows =
       options.data.empty()
-          ? burtorch::parseLibsvm<double>(defaultData::breast_cancer(), {}, "burt's own data")
+          ? burtorch::parseLibsvm<double>(
+                options.name == "softmax" ? defaultData::digits() : defaultData::breast_cancer(), {},
+                "burt's own data")
           : burtorch::loadLibsvm<double>(options.data);
   if (options.isScaled) rows.divideColumns(rows.columnScales());
   return options.hasBias ? rows.withBias() : rows;

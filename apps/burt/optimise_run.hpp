@@ -20,13 +20,17 @@ namespace burt {
 /// A point of the curve. Seconds are those of the method, without looking at it.
 struct OptimiseRow {
   std::uint64_t round = 0, gradients = 0, bitsUp = 0, bitsDown = 0;
-  double seconds = 0, value = 0, gap = 0, gradientNorm = 0;
+  double seconds = 0, value = 0, gap = 0, gradientNorm = 0, clock = 0;
 };
 
 class OptimiseRun {
  public:
-  OptimiseRun(std::string label, std::filesystem::path folder, std::unique_ptr<RunningMethod> method)
-      : label_(std::move(label)), folder_(std::move(folder)), method_(std::move(method)) {}
+  OptimiseRun(std::string label, std::filesystem::path folder, std::unique_ptr<RunningMethod> method,
+              const burtorch::Regulariser& regulariser)
+      : label_(std::move(label)),
+        folder_(std::move(folder)),
+        method_(std::move(method)),
+        regulariser_(regulariser) {}
 
   const std::string& label() const { return label_; }
   RunningMethod& method() { return *method_; }
@@ -43,7 +47,8 @@ class OptimiseRun {
   std::uint64_t round() const { return round_; }
   std::uint64_t gradients() const { return before_.gradients + method_->gradients(); }
 
-  /// Looks at f at the present point. `f` is not the method's own, so nothing of this is counted.
+  /// Looks at f + R at the present point. `f` is not the method's own, so nothing of this is counted. The gradient is x less the
+  /// proximal step from it, which without R is grad f.
   OptimiseRow look(Problem::Sum& f, burtorch::Batch all, std::optional<double> minimum) {
     gradient_.resize(method_->x().size());
     OptimiseRow row{.round = round_,
@@ -52,7 +57,15 @@ class OptimiseRun {
                     .bitsDown = before_.bitsDown + method_->bitsDown(),
                     .seconds = seconds_,
                     .value = f.gradient(method_->x(), all, gradient_),
-                    .gap = std::nan("")};
+                    .gap = std::nan(""),
+                    .clock = method_->clock()};
+    if (!std::holds_alternative<burtorch::NoRegulariser>(regulariser_)) {
+      row.value += burtorch::valueOf(regulariser_, method_->x());
+      std::vector<double> next(gradient_.size());
+      burtorch::proximalStep(regulariser_, 1.0, method_->x().data(), gradient_.data(), next.data(),
+                             next.size());
+      for (std::size_t i = 0; i < next.size(); ++i) gradient_[i] = method_->x()[i] - next[i];
+    }
     if (minimum) row.gap = std::max(0.0, row.value - *minimum);
     for (const double g : gradient_) row.gradientNorm += g * g;
     row.gradientNorm = std::sqrt(row.gradientNorm);
@@ -74,7 +87,7 @@ class OptimiseRun {
     for (const OptimiseRow& row : rows_)
       for (const double number : {static_cast<double>(row.round), static_cast<double>(row.gradients),
                                   static_cast<double>(row.bitsUp), static_cast<double>(row.bitsDown),
-                                  row.seconds, row.value, row.gap, row.gradientNorm})
+                                  row.seconds, row.value, row.gap, row.gradientNorm, row.clock})
         table.push_back(number);
     tensors.emplace_back("curve", std::vector<std::uint64_t>{rows_.size(), columns},
                          std::span<const double>(table));
@@ -118,24 +131,26 @@ class OptimiseRun {
     rows_.clear();
     for (std::size_t i = 0; i < table.size(); i += columns) {
       const auto whole = [&](std::size_t column) { return static_cast<std::uint64_t>(table[i + column]); };
-      rows_.push_back(
-          {whole(0), whole(1), whole(2), whole(3), table[i + 4], table[i + 5], table[i + 6], table[i + 7]});
+      rows_.push_back({whole(0), whole(1), whole(2), whole(3), table[i + 4], table[i + 5], table[i + 6],
+                       table[i + 7], table[i + 8]});
     }
   }
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::size_t columns = 8;
+  static constexpr std::size_t columns = 9;
 
   void writeCsv() const {
-    std::string text = "round,gradients,bits_up,bits_down,seconds,value,gap,gradient_norm\n";
+    std::string text =
+        "round,gradients,bits_up,bits_down,seconds,value,gap,gradient_norm,simulated_seconds\n";
+    const auto ifAny = [](double number) { return std::isnan(number) ? std::string() : textOf(number); };
     for (const OptimiseRow& row : rows_) {
       char line[256];
       std::snprintf(
-          line, sizeof line, "%llu,%llu,%llu,%llu,%.6f,%.17g,%s,%.9g\n",
+          line, sizeof line, "%llu,%llu,%llu,%llu,%.6f,%.17g,%s,%.9g,%s\n",
           static_cast<unsigned long long>(row.round), static_cast<unsigned long long>(row.gradients),
           static_cast<unsigned long long>(row.bitsUp), static_cast<unsigned long long>(row.bitsDown),
-          row.seconds, row.value, std::isnan(row.gap) ? "" : textOf(row.gap).c_str(), row.gradientNorm);
+          row.seconds, row.value, ifAny(row.gap).c_str(), row.gradientNorm, ifAny(row.clock).c_str());
       text += line;
     }
     burtorch::AtomicFile file(csvFile(), {.durable = false});
@@ -146,6 +161,7 @@ class OptimiseRun {
   std::string label_;
   std::filesystem::path folder_;
   std::unique_ptr<RunningMethod> method_;
+  burtorch::Regulariser regulariser_;
   std::vector<OptimiseRow> rows_;
   std::vector<double> gradient_;
   std::uint64_t round_ = 0;
@@ -154,18 +170,19 @@ class OptimiseRun {
 };
 
 /// All runs in one picture: how far f is from its minimum (or f, where that is not known) and the squared gradient, against gradients,
-/// bits and seconds.
+/// bits, seconds and simulated seconds, where there are any.
 inline std::string pictureOf(const std::vector<std::unique_ptr<OptimiseRun>>& runs, std::size_t samples,
-                             std::size_t workers) {
-  bool hasMinimum = true, hasBits = false;
+                             std::size_t workers, const std::string& title, bool isSmooth) {
+  bool hasMinimum = true, hasBits = false, hasClock = false;
   for (const auto& run : runs)
     for (const OptimiseRow& row : run->rows())
-      hasMinimum = hasMinimum && !std::isnan(row.gap), hasBits = hasBits || row.bitsUp > 0;
+      hasMinimum = hasMinimum && !std::isnan(row.gap), hasBits = hasBits || row.bitsUp > 0,
+      hasClock = hasClock || !std::isnan(row.clock);
   struct Axis {
     const char* label;
     std::function<double(const OptimiseRow&)> of;
   };
-  std::vector<Axis> xs{{"gradients of all samples", [&](const OptimiseRow& row) {
+  std::vector<Axis> xs{{"epochs (gradients of all samples)", [&](const OptimiseRow& row) {
                           return static_cast<double>(row.gradients) / static_cast<double>(samples);
                         }}};
   if (hasBits)
@@ -174,9 +191,13 @@ inline std::string pictureOf(const std::vector<std::unique_ptr<OptimiseRun>>& ru
                                           : std::nan("");
                   }});
   xs.push_back({"seconds", [](const OptimiseRow& row) { return row.seconds; }});
-  const Axis ys[] = {
-      {hasMinimum ? "f - f*" : "f", [&](const OptimiseRow& row) { return hasMinimum ? row.gap : row.value; }},
-      {"|grad f|^2", [](const OptimiseRow& row) { return row.gradientNorm * row.gradientNorm; }}};
+  if (hasClock) xs.push_back({"simulated seconds", [](const OptimiseRow& row) { return row.clock; }});
+  const Axis ys[] = {{hasMinimum ? isSmooth ? "f - f*" : "f + R - min"
+                      : isSmooth ? "f"
+                                 : "f + R",
+                      [&](const OptimiseRow& row) { return hasMinimum ? row.gap : row.value; }},
+                     {isSmooth ? "|grad f|^2" : "|x - prox(x - grad f)|^2",
+                      [](const OptimiseRow& row) { return row.gradientNorm * row.gradientNorm; }}};
   std::vector<std::vector<burtorch::Curve>> curves;
   std::vector<burtorch::CurvePanel> panels;
   for (const Axis& y : ys)
@@ -188,7 +209,7 @@ inline std::string pictureOf(const std::vector<std::unique_ptr<OptimiseRun>>& ru
       }
     }
   for (std::size_t i = 0; i < curves.size(); ++i)
-    panels.push_back({.title = i == 0 ? "Which method gets where" : "",
+    panels.push_back({.title = i == 0 ? title : "",
                       .xLabel = xs[i % xs.size()].label,
                       .yLabel = ys[i / xs.size()].label,
                       .curves = curves[i],

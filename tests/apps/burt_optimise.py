@@ -13,7 +13,7 @@ import unittest
 import xml.etree.ElementTree
 
 BURT = os.path.abspath(sys.argv[1])
-METHODS = ["gd", "sgd", "page", "ef21", "ef21-w", "marina", "vr-marina"]
+METHODS = ["gd", "sgd", "page", "ef21", "ef21-w", "marina", "vr-marina", "ringmaster", "mindflayer"]
 
 
 class Optimise(unittest.TestCase):
@@ -53,14 +53,18 @@ class Optimise(unittest.TestCase):
             self.assertIn(method, done.stdout)
         picture = xml.etree.ElementTree.parse(self.path / "run/curves.svg").getroot()
         lines = [part for part in picture.iter() if part.tag.endswith("polyline")]
-        self.assertEqual(len(lines), 6 * len(METHODS))
+        # Loss and gradient, against gradients and seconds, and where bits are sent or clocks simulated against these.
+        self.assertEqual(len(lines), 4 * len(METHODS) + 2 * 4 + 2 * 2)
+        for method in METHODS:
+            clock = self.curve(f"run/{method}")[-1]["simulated_seconds"]
+            self.assertEqual(clock != "", method in ("ringmaster", "mindflayer"), method)
 
     def test_the_curve_is_the_same_for_any_number_of_threads(self):
-        for problem in (["--compare", "page,ef21,vr-marina"],
+        for problem in (["--compare", ",".join(METHODS)],
                         ["--compare", "page,marina", "--problem", "gpt", "--samples", "12", "--workers", "3", "--step-size", "0.05"]):
             curves = {}
             for threads in ("1", "2", "3"):
-                out = f"{problem[1].replace(',', '')}-{threads}"
+                out = f"{len(problem)}-{threads}"
                 self.burt(*problem, "--epochs", "5", "--threads", threads, "--out", out)
                 for method in problem[1].split(","):
                     curves.setdefault(method, []).append(self.without_seconds(f"{out}/{method}"))
@@ -82,7 +86,7 @@ class Optimise(unittest.TestCase):
     def test_every_compressor(self):
         for name in ("identity", "randk:0.1", "randk:3", "randseqk:0.1", "natural", "levels:4"):
             self.burt("--method", f"marina:{name}", "--epochs", "5", "--out", f"marina-{name}")
-        for name in ("identity", "randk:0.1", "randseqk:4", "topk:0.1", "topk:1", "natural", "levels:4"):
+        for name in ("identity", "randk:0.1", "randseqk:4", "topk:0.1", "topk:1", "permk", "natural", "levels:4"):
             self.burt("--method", "ef21", "--compressor", name, "--epochs", "5", "--out", f"ef21-{name}")
         full = int(self.curve("ef21-identity/ef21")[-1]["bits_up"])
         self.assertLess(int(self.curve("ef21-topk:1/ef21")[-1]["bits_up"]), full / 4)
@@ -90,16 +94,22 @@ class Optimise(unittest.TestCase):
     def test_every_problem(self):
         for arguments in (["least-squares"], ["softmax"], ["quadratic", "--dimension", "7"],
                           ["mlp", "--samples", "40", "--step-size", "0.1"],
-                          ["gpt", "--samples", "20", "--step-size", "0.1"]):
+                          ["gpt", "--samples", "12", "--step-size", "0.1"]):
             self.burt("--problem", *arguments, "--epochs", "8", "--out", arguments[0])
             rows = self.curve(f"{arguments[0]}/page")
             self.assertLess(float(rows[-1]["value"]), float(rows[0]["value"]), arguments)
             self.assertEqual(rows[0]["gap"] == "", arguments[0] in ("mlp", "gpt"))
 
-    def test_l1_makes_zeros(self):
-        done = self.burt("--method", "gd", "--l1", "0.05", "--epochs", "50")
-        self.assertNotIn("f*", done.stdout)
-        self.assertIn("proximal", self.refused("--method", "page", "--l1", "0.05"))
+    def test_proximal_steps_reach_the_minimum_of_f_plus_r(self):
+        for regulariser in (["--l1", "0.5"], ["--box", "0.1"]):
+            done = self.burt("--method", "gd", "--problem", "quadratic", "--condition", "20", *regulariser, "--out", regulariser[0])
+            self.assertIn("minimum of f + R", done.stdout)
+            rows = self.curve(f"{regulariser[0]}/gd")
+            self.assertGreater(float(rows[0]["gap"]), 0.1)
+            self.assertLess(float(rows[-1]["gap"]), 1e-10)
+            self.assertLess(float(rows[-1]["gradient_norm"]), 1e-5)
+            self.assertIn("proximal", self.refused("--method", "page", *regulariser))
+        self.assertIn("expected one of them", self.refused("--method", "gd", "--l1", "1", "--box", "1"))
 
     def test_data_of_ones_own(self):
         (self.path / "own.libsvm").write_text("1 1:0.5 3:1\n-1 2:2\n1 1:1 2:0.25\n-1 3:-1\n")
@@ -107,6 +117,8 @@ class Optimise(unittest.TestCase):
         self.assertIn("4 samples, 4 parameters", done.stdout)
         (self.path / "bad.libsvm").write_text("1 1:0.5\n-1 2:x\n")
         self.assertRegex(self.refused("--data", "bad.libsvm"), "bad.libsvm.*2")
+        # Four samples: by default there are no more workers than that.
+        self.assertIn("4 workers of 1 sample each", self.burt("--data", "own.libsvm", "--method", "ef21", "--epochs", "5").stdout)
 
     def test_a_run_that_diverges_says_so(self):
         done = self.burt("--method", "gd", "--problem", "quadratic", "--step-size", "10", code=1)
@@ -121,6 +133,7 @@ class Optimise(unittest.TestCase):
                                 (["--compare", "gd,"], "names of methods"),
                                 (["--problem", "cubic"], "expected logistic"),
                                 (["--problem", "gpt"], "--step-size"),
+                                (["--problem", "gpt", "--method", "ef21-w", "--step-size", "1"], "choose ef21"),
                                 (["--workers", "570"], "570 workers cannot share 569 samples"),
                                 (["--method", "sgd", "--tau", "561"], "1 to 560"),
                                 (["--data", "nowhere"], "nowhere"),

@@ -6,11 +6,15 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <clocale>
+#include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <limits>
 #include <random>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "io/hostile_places.hpp"
@@ -209,6 +213,16 @@ TEST(Libsvm, TheLocaleChangesNothing) {
 }
 
 TEST(Libsvm, ReadsTheDataOfTheRepository) {
+  const Rows digits = loadLibsvm(BURTORCH_TEST_DATA "/../../data/digits.libsvm");
+  EXPECT_EQ(digits.size(), 1797u);
+  EXPECT_EQ(digits.features(), 64u);
+  for (const double digit : {0.0, 1.0, 8.0, 9.0})
+    EXPECT_EQ(std::count(digits.labels().begin(), digits.labels().end(), digit), digit == 0   ? 178
+                                                                                 : digit == 1 ? 182
+                                                                                 : digit == 8 ? 174
+                                                                                              : 180);
+  EXPECT_EQ(digits.toDense().row(0).value(2), 5);
+  EXPECT_EQ(digits.toDense().row(1796).value(61), 12);
   const Rows rows = loadLibsvm(BURTORCH_TEST_DATA "/../../data/breast_cancer.libsvm");
   EXPECT_EQ(rows.size(), 569u);
   EXPECT_EQ(rows.features(), 30u);
@@ -224,6 +238,24 @@ std::string refusalOfFile(const std::string& path) {
 }
 TEST(LibsvmHostile, WhatIsNoRegularFile) { expectOnlyRegularFilesAreRead(refusalOfFile); }
 TEST(LibsvmHostile, WhatMayNotBeRead) { expectPermissionsAreRespected(refusalOfFile, "1 1:1\n"); }
+
+// Mostly a hole: what is wrong stands in front and is found before the rest is read.
+TEST(LibsvmHostile, AFileOfATerabyte) {
+  const Scratch scratch;
+  for (const std::string& begin : {std::string("1 1:1\n"), std::string()}) {
+    const std::string path = scratch.put("f", begin);
+    std::error_code error;
+    std::filesystem::resize_file(path, std::uintmax_t{1} << 40, error);
+    if (error) GTEST_SKIP() << "this file system has no files of a terabyte";
+    const auto before = std::chrono::steady_clock::now();
+    const std::string sentence = refusalOfFile(path);
+    if (contains(sentence, "map")) GTEST_SKIP() << sentence;
+    EXPECT_TRUE(contains(sentence, begin.empty() ? "at line 1, column 1, found byte 0x00"
+                                                 : "at line 2, column 1, found byte 0x00"))
+        << sentence;
+    EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(5));
+  }
+}
 
 /// Fails the test unless the text is read or refused with its place.
 void expectSafe(const std::string& text) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -76,6 +77,24 @@ TEST(Marina, AllWorkersSeeTheSameCoinAndItIsFair) {
   }
   // Six standard deviations of a binomial number, missed with probability 2e-9; the first round is always full.
   EXPECT_NEAR(full, 1 + 0.25 * (rounds - 1), 6 * std::sqrt(0.25 * 0.75 * rounds)) << "seed 6";
+}
+
+TEST(Marina, TheSeedThrowsTheCoin) {
+  Federation all(1, 4, 1, 1);
+  const auto coins = [&](std::uint64_t seed) {
+    Server server(randomVector(4, 2), {.compressor = RandK{{.count = 1}},
+                                       .stepSize = 0.001,
+                                       .probability = 0.5,
+                                       .workers = 1,
+                                       .seed = seed});
+    auto clients = clientsOf(all, RandK{{.count = 1}});
+    std::vector<bool> fullRounds;
+    for (int round = 0; round < 64; ++round)
+      fullRounds.push_back(roundOverBytes(server, clients, {0}).isFull);
+    return fullRounds;
+  };
+  EXPECT_EQ(coins(1), coins(1));
+  EXPECT_NE(coins(1), coins(2));
 }
 
 TEST(Marina, SendsAsManyBitsAsExpected) {
@@ -206,6 +225,37 @@ TEST(Marina, ABatchOfTheSameSamplesIsTakenAtBothPoints) {
   for (int round = 0; round < 10; ++round) roundOverBytes(server, clients, {0});
   EXPECT_EQ(copyOf(server.gradient()), g);
   EXPECT_EQ(gradients(), 4u + 10 * 2 * 2);
+}
+
+/// Remembers which samples it was asked for.
+struct Remembering : Quadratics {
+  using Quadratics::Quadratics;
+  std::vector<std::vector<std::size_t>> batches;
+
+  double gradient(std::span<const double> x, Batch batch, std::span<double> into) {
+    batches.emplace_back(batch.begin(), batch.end());
+    return Quadratics::gradient(x, batch, into);
+  }
+};
+TEST(Marina, EveryWorkerDrawsBatchesOfItsOwnInEveryRound) {
+  std::vector<Remembering> functions(2, Remembering(5, 20, 1, 3));
+  std::vector<MarinaClient<Remembering>> clients;
+  for (std::size_t i = 0; i < 2; ++i)
+    clients.emplace_back(functions[i],
+                         MarinaClientOptions{.compressor = RandK{{.count = 2}}, .worker = i, .batch = 3});
+  Server server(
+      randomVector(5, 4),
+      {.compressor = RandK{{.count = 2}}, .stepSize = 1e-3, .probability = 1e-9, .workers = 2, .seed = 5});
+  for (int round = 0; round < 11; ++round) roundOverBytes(server, clients, ascending(2));
+  std::set<std::vector<std::size_t>> seen;
+  for (const Remembering& f : functions) {
+    ASSERT_EQ(f.batches.size(), 1u + 2 * 10);
+    for (std::size_t i = 1; i < f.batches.size(); i += 2) {
+      EXPECT_EQ(f.batches[i], f.batches[i + 1]);  // at both points
+      seen.insert(f.batches[i]);
+    }
+  }
+  EXPECT_GE(seen.size(), 19u);  // 20 draws of 8,000
 }
 
 TEST(Marina, PermKOfEqualWorkersIsExact) {

@@ -103,6 +103,17 @@ TEST(Page, CountsTheGradientsThatTheoryCounts) {
   const double p = 10.0 / 110;
   EXPECT_NEAR(static_cast<double>(renewed), p * steps, 5 * std::sqrt(steps * p * (1 - p)));
 }
+TEST(Page, TheoryGivesItsNumbers) {
+  const PageOptions options{.small = 4, .probability = 0.2};  // (1 - p) / (p b') = 1
+  EXPECT_DOUBLE_EQ(page::stepSize(2, options), 0.25);
+  EXPECT_DOUBLE_EQ(page::stepSize(2, options, 0.8), 0.125);  // p / (2 mu)
+  EXPECT_DOUBLE_EQ(page::stepSize(2, options, 0.1), 0.25);
+  EXPECT_EQ(page::stepSize(2, {.small = 4, .probability = 1}, 5), 0.5);
+  // For the default p it is 1 / (L (1 + sqrt(b) / b')).
+  const PageOptions byDefault = page::withDefaults({.small = 5}, 100);
+  EXPECT_EQ(byDefault.large, 100u);
+  EXPECT_NEAR(page::stepSize(2, byDefault), 1 / (2 * (1 + 10.0 / 5)), 1e-15);
+}
 // With the theory's step PAGE needs, for |grad f| <= epsilon, far fewer gradients than gradient descent does.
 TEST(Page, ConvergesWithTheStepOfTheory) {
   constexpr std::size_t n = 400;

@@ -81,6 +81,16 @@ TEST(Ringmaster, ManyWorkersAreDoneSooner) {
   EXPECT_EQ(seconds[0], 320);
   EXPECT_EQ(seconds[1], 20);
 }
+TEST(Ringmaster, IsResumedBitForBit) {
+  Bowls f(30, 4, 1);
+  const RingmasterOptions options{.stepSize = 0.02, .delayLimit = 3, .seed = 4};
+  const std::vector<double> elsewhere(4, -1.0);
+  SimulatedRingmaster whole(f, std::span(start), 6, unevenSeconds, options),
+      resumed(f, std::span(elsewhere), 6, unevenSeconds, options);
+  small_problems::expectResumed(whole, resumed, 100);
+  EXPECT_EQ(resumed.counts().computed, whole.counts().computed);
+  EXPECT_EQ(resumed.counts().stopped, whole.counts().stopped);
+}
 TEST(Ringmaster, TheoryGivesItsNumbers) {
   EXPECT_EQ(ringmaster::delayLimit(0.5, 1), 1u);
   EXPECT_EQ(ringmaster::delayLimit(7, 2), 4u);

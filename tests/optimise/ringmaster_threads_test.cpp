@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
 #include <vector>
 
 #include "reference/error_sentence.hpp"
@@ -40,6 +42,43 @@ TEST(RingmasterThreads, OneThreadIsSerialSgd) {
       f, std::span(start), 1, [](std::size_t, std::uint64_t) { return 1.0; }, options);
   for (int step = 0; step < 50; ++step) same.step();
   EXPECT_EQ(result.x, std::vector<double>(same.x().begin(), same.x().end()));
+}
+/// Two threads that wait for each other: the second one's first gradient is at x^0, since the first one makes no step before, and
+/// is not done before the first one has made five; and that one makes no sixth before the second one has begun again.
+struct Meeting : Bowls {
+  using Bowls::Bowls;
+  Meeting* other = nullptr;
+  bool isLate = false, wasStopped = false;
+  std::atomic<int> begun{0};
+
+  Meeting(const Meeting& from) : Bowls(from), isLate(from.isLate) {}
+  using Bowls::gradient;
+  GradientResult gradient(std::span<const double> x, Batch batch, std::span<double> into,
+                          const GradientOptions<double>& options) {
+    const int now = ++begun;
+    if (isLate && now == 1) {
+      while (other->begun < 6) std::this_thread::yield();
+      wasStopped = options.stop && options.stop();
+      if (wasStopped) return {SweepStatus::stopped, 0};
+    }
+    if (!isLate && (now == 1 || now == 6))
+      while (other->begun < (now == 1 ? 1 : 2)) std::this_thread::yield();
+    return {SweepStatus::finished, gradient(x, batch, into)};
+  }
+};
+TEST(RingmasterThreads, AGradientOfAnOldPointIsDiscardedOrStopped) {
+  for (const bool stopsLate : {false, true}) {
+    std::vector<Meeting> oracles(2, Meeting(30, 4, 1));
+    oracles[1].isLate = true;
+    oracles[0].other = &oracles[1];
+    oracles[1].other = &oracles[0];
+    Meeting* const pointers[] = {&oracles[0], &oracles[1]};
+    const auto result = runRingmaster<Meeting>(
+        pointers, start, 50, {.stepSize = 0.01, .delayLimit = 4, .batch = 2, .stopsLate = stopsLate});
+    EXPECT_EQ(oracles[1].wasStopped, stopsLate);
+    EXPECT_GE(stopsLate ? result.counts.stopped : result.counts.discarded, 1u);
+    EXPECT_LT(result.counts.longestDelay, 4u);
+  }
 }
 /// Fails at its tenth gradient.
 struct Faulty : Bowls {

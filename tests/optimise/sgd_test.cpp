@@ -119,6 +119,47 @@ TEST(Sgd, WithAllSamplesAndL1IsIsta) {
     else
       EXPECT_NEAR(g[k], x[k] > 0 ? -0.5 : 0.5, 1e-12);
 }
+TEST(Sgd, TheoryGivesItsNumbers) {
+  EXPECT_DOUBLE_EQ(nice::expectedSmoothness(5, 1, 3, 7), 7);
+  EXPECT_DOUBLE_EQ(nice::expectedSmoothness(5, 5, 3, 7), 3);
+  EXPECT_DOUBLE_EQ(nice::expectedSmoothness(5, 2, 3, 7), 4.5);  // 5/8 of 3 and 3/8 of 7
+  EXPECT_EQ(nice::expectedSmoothness(1, 1, 3, 3), 3);
+  EXPECT_DOUBLE_EQ(nice::variance(5, 2, 8), 3);
+  EXPECT_EQ(nice::variance(1, 1, 0), 0);
+  EXPECT_EQ(nice::stepSize(4), 0.125);
+  EXPECT_DOUBLE_EQ(nice::stepSize(4, 2, 0.5, 0.1), 0.05 / 8);
+  EXPECT_EQ(nice::stepSize(4, 2, 0.5, 1000), 0.125);
+}
+// E|g_S(x) - g_S(x*)|^2 <= 2 Lexp (f(x) - f(x*)), over all subsets and at many points: what expected smoothness means.
+TEST(Sgd, GradientsAreAsSmoothAsExpected) {
+  constexpr std::size_t n = 7, d = 2;
+  const Bowls f(n, d, 5);
+  const std::vector<double> solution = f.minimiser();
+  const AllSamples all(n);
+  Rng rng(3);
+  for (int trial = 0; trial < 20; ++trial) {
+    const std::array<double, d> x{3 * rng.normal<double>(), 3 * rng.normal<double>()};
+    std::array<double, d> there, atSolution;
+    std::array<double, n + 1> sums{};
+    std::array<int, n + 1> counts{};
+    for (unsigned subset = 1; subset < 1u << n; ++subset) {
+      std::vector<std::size_t> batch;
+      for (std::size_t i = 0; i < n; ++i)
+        if ((subset >> i & 1) != 0) batch.push_back(i);
+      f.gradient(x, batch, there);
+      f.gradient(solution, batch, atSolution);
+      sums[batch.size()] += squaredDistance(there, atSolution);
+      ++counts[batch.size()];
+    }
+    const double gap = f.value(x, all) - f.value(solution, all);
+    for (std::size_t tau = 1; tau <= n; ++tau) {
+      const double expected = nice::expectedSmoothness(n, tau, f.smoothness(), f.largestSmoothness());
+      EXPECT_LE(sums[tau] / counts[tau], 2 * expected * gap * (1 + 1e-12)) << tau;
+    }
+    // All of them: every direction is as curved, so this is an equality.
+    EXPECT_NEAR(sums[n] / (2 * f.smoothness() * gap), 1, 1e-12);
+  }
+}
 // E|x_k - x*|^2 <= (1 - gamma mu)^k |x_0 - x*|^2 + 2 gamma sigma^2 / mu, and the second term is at most epsilon / 2 here.
 TEST(Sgd, ReachesTheAccuracyThatItsStepSizePromises) {
   constexpr std::size_t n = 20, tau = 4;

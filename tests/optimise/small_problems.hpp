@@ -1,6 +1,9 @@
 // Small problems for the tests of methods: quadratics f_i(x) = h_i / 2 |x - c_i|^2 with everything known, in closed form.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <burtorch/base/rng.hpp>
 #include <burtorch/oracle/finite_sum.hpp>
 #include <cmath>
@@ -80,6 +83,31 @@ inline double squaredDistance(std::span<const double> x, std::span<const double>
   double sum = 0;
   for (std::size_t i = 0; i < x.size(); ++i) sum += (x[i] - y[i]) * (x[i] - y[i]);
   return sum;
+}
+
+/// Runs for `steps` steps, hands its state over, and goes on beside the other.
+template <class Run> void expectResumed(Run& whole, Run& other, int steps) {
+  for (int step = 0; step < steps; ++step) whole.step();
+  std::vector<std::vector<double>> arrays;
+  std::vector<std::uint64_t> counters;
+  whole.visitState([&](const char*, auto&& state) {
+    if constexpr (requires { state.size(); })
+      arrays.emplace_back(state.begin(), state.end());
+    else
+      counters.push_back(state);
+  });
+  std::size_t array = 0, counter = 0;
+  other.visitState([&](const char*, auto&& state) {
+    if constexpr (requires { state.size(); })
+      std::copy(arrays[array].begin(), arrays[array].end(), state.begin()), ++array;
+    else
+      state = counters[counter++];
+  });
+  for (int step = 0; step < steps; ++step) whole.step(), other.step();
+  EXPECT_EQ(std::vector<double>(other.x().begin(), other.x().end()),
+            std::vector<double>(whole.x().begin(), whole.x().end()));
+  EXPECT_EQ(other.seconds(), whole.seconds());
+  EXPECT_EQ(other.round(), whole.round());
 }
 
 }  // namespace burtorch::small_problems

@@ -33,6 +33,7 @@ TEST(StepSizes, MarinaWithoutCompressionIsGradientDescents) {
   EXPECT_DOUBLE_EQ(marinaStepSize(1, 9, 0.5, 9), 0.5);
   EXPECT_DOUBLE_EQ(vrMarinaStepSize(2, 2, 0, 0.5, 4, 1), 1 / (2 + 1.0));
   EXPECT_EQ(vrMarinaStepSize(2, 5, 3, 1, 4, 1), 0.5);
+  EXPECT_DOUBLE_EQ(vrMarinaStepSize(2, 4, 3, 0.5, 4, 16), 0.25);  // (3 * 4 + 4 * 16 / 16) / 4 = 4
 }
 
 TEST(StepSizes, MarinasCoinIsTheShareThatIsSent) {

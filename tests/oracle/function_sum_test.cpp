@@ -7,6 +7,7 @@
 #include <burtorch/base/thread_pool.hpp>
 #include <burtorch/burtorch.hpp>
 #include <cmath>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -135,6 +136,22 @@ TEST(FunctionSum, KeepsEdgesWithoutBias) {
     EXPECT_NEAR(mean[k], whole[k], 5 * deviation);
   }
 }
+// One mask for all would not be wrong on average, but its variance would not shrink with the batch.
+TEST(FunctionSum, EverySampleDropsEdgesOfItsOwn) {
+  const auto all = points(3);
+  auto f = finiteSum(all, 2, loss);
+  std::array<double, 2> found;
+  std::array<std::set<std::array<double, 2>>, 2> seen;
+  const std::array<std::size_t, 2> twice{1, 1};
+  for (std::uint64_t step = 0; step < 2000; ++step)
+    for (const std::size_t count : {1u, 2u}) {
+      f.gradient(at, Batch(twice).first(count), found,
+                 {.keep = {.probability = 0.9, .seed = 3, .step = step}});
+      seen[count - 1].insert(found);
+    }
+  EXPECT_GT(seen[0].size(), 3u);
+  EXPECT_GT(seen[1].size(), 2 * seen[0].size());
+}
 TEST(FunctionSum, SaysWhatIsWrong) {
   const auto all = points(3);
   auto f = finiteSum(all, 2, loss);
@@ -185,6 +202,16 @@ TEST(FiniteSum, APartCountsAndRenumbers) {
   EXPECT_EQ(found, want);
   EXPECT_EQ(part.size(), 3u);
   EXPECT_EQ(part.counts().gradients, 2u);
+  // What the whole can do beyond the concept its part can do too, and counts.
+  static_assert(GuidedSum<decltype(part)>);
+  std::array<double, 2> onePart{-7, -7};
+  const Block second[] = {{1, 1, true}};
+  EXPECT_TRUE(part.gradient(at, inPart, onePart, {.wanted = Wanted(second)}));
+  EXPECT_EQ(onePart, (std::array<double, 2>{-7, want[1]}));
+  EXPECT_FALSE(part.gradient(at, inPart, onePart, {.stop = [] { return true; }}));
+  EXPECT_EQ(part.counts().gradients, 6u);
+  EXPECT_EQ(part.counts().instructions, f.counts().instructions);
+  EXPECT_GT(part.counts().instructions, 0u);
   expectError([&] { part.gradient(at, std::array<std::size_t, 1>{3}, found); },
               "sample 3 is out of range for 3");
   expectError([&] { PartOf(f, {9}); }, "sample 9 is out of range for 9");

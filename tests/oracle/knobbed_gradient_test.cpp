@@ -167,6 +167,11 @@ TEST(KnobbedGradient, AtTwoPointsIsThatOfEachForAnyNumberOfThreads) {
     EXPECT_EQ(gy, wantY);
     e.oracle.gradientsAtTwo(e.x, e.x, everything, gx, gy);
     EXPECT_EQ(gx, gy);
+    PartOf part(e.oracle, {0, 1, 2, 3, 4, 5, 6, 7, 8});  // a worker's part has the same, counted
+    part.gradientsAtTwo(e.x, y, everything, gx, gy);
+    EXPECT_EQ(gx, wantX);
+    EXPECT_EQ(gy, wantY);
+    EXPECT_EQ(part.counts().gradients, 18u);
   }
 }
 

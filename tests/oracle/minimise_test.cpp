@@ -106,6 +106,18 @@ TEST(Minimise, BreastCancerIsThatOfNumPy) {
   EXPECT_NEAR(found.x.back(), 5.285916670509618, 1e-12);
   EXPECT_NEAR(f.smoothness().L, 1.308440226515381, 1e-12);
 }
+TEST(Minimise, DigitsAreThatOfNumPy) {
+  Rows rows = loadLibsvm(BURTORCH_TEST_DATA "/../../data/digits.libsvm").toDense();
+  rows.divideColumns(rows.columnScales());
+  const SoftmaxRegression<double> f(rows.withBias(), {.l2 = 1e-2});
+  const Minimum found = minimise(f);
+  EXPECT_EQ(found.x.size(), 650u);
+  expectStationary(f, found);
+  EXPECT_NEAR(found.value, 0.7365065571452527, 8 * eps);
+  EXPECT_EQ(found.x.front(), 0);  // a pixel in the corner, which is always white
+  EXPECT_NEAR(found.x.back(), 0.015349962047356629, 1e-12);
+  EXPECT_NEAR(f.smoothness().L / 5.743879229627543, 1, 1e-12);
+}
 // Its features differ in size by a factor of 1e6.
 TEST(Minimise, BreastCancerAsItIs) {
   const LogisticRegression<double> f(

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "viz/text_parts.hpp"
@@ -22,6 +24,36 @@ TEST(CurveSvg, DrawsEveryFinitePoint) {
   const std::size_t from = svg.find("points=\"") + 8;
   EXPECT_EQ(countOf(svg.substr(from, svg.find('"', from) - from), ","), 2u);
   EXPECT_EQ(countOf(svg, "nan") + countOf(svg, "inf"), 0u);
+}
+TEST(CurveSvg, TheLegendNamesWhatIsShownBesideThePlot) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const Curve curves[] = {
+      {"one", {{0, 1}, {1, 2}}}, {"none", {{0, nan}}}, {"a name of twenty-six here", {{0, 3}}}};
+  const std::string svg = curveSvg("title", "x", "y", curves);
+  EXPECT_EQ(countOf(svg, ">none<"), 0u);
+  EXPECT_EQ(countOf(svg, "<polyline"), 2u);
+  // As wide as the longest name: grid and curves end at 552, names begin at 580.
+  EXPECT_EQ(countOf(svg, "x2=\"552.0\""), countOf(svg, "x1=\"76.0\""));
+  EXPECT_EQ(countOf(svg, "points=\"76.0,384.0 552.0,"), 1u);
+  EXPECT_EQ(countOf(svg, "<text x=\"580.0\" y=\"62.0\" text-anchor=\"start\""), 1u);
+  EXPECT_EQ(countOf(svg, "<text x=\"580.0\" y=\"82.0\" text-anchor=\"start\""), 1u);
+}
+TEST(CurveSvg, ANarrowPlotHasFewerNumbers) {
+  const auto numbers = [](const std::string& label) {
+    const Curve curves[] = {{label, {{0, 1}, {1e6, 2}}}, {"b", {{0, 3}}}};
+    return countOf(curveSvg("title", "x", "y", curves), "y=\"402.0\" text-anchor=\"middle\"");
+  };
+  EXPECT_EQ(numbers("a"), 11u);
+  EXPECT_LE(numbers(std::string(30, 'a')), 6u);
+}
+TEST(CurveSvg, EightCurvesHaveColoursOfTheirOwn) {
+  std::vector<Curve> curves;
+  for (int i = 0; i < 8; ++i) curves.push_back({std::to_string(i), {{0, 1.0 + i}, {1, 2.0 + i}}});
+  const std::string svg = curveSvg("title", "x", "y", curves);
+  std::set<std::string> colours;
+  for (std::size_t at = svg.find("stroke=\"#"); at != std::string::npos; at = svg.find("stroke=\"#", at + 1))
+    if (svg.compare(at + 9, 6, "e5e7eb") != 0) colours.insert(svg.substr(at + 9, 6));
+  EXPECT_EQ(colours.size(), 8u);
 }
 TEST(CurveSvg, EscapesLabels) {
   const std::string svg = svgOf({{0, 1}, {1, 2}}, "<script>\"&'\x01\xff");

@@ -14,8 +14,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "../base/rng.hpp"
 #include "backward.hpp"
+#include "random_pass.hpp"
 #include "selection.hpp"
 #include "sweep_options.hpp"
 
@@ -128,7 +128,7 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
     for (std::size_t k = position_.instruction + 1; k-- > tape_.leadingLeaves();) {
       if constexpr (knobs.stops) {
         if (untilPoll-- == 0) {
-          untilPoll = options_.pollEvery;
+          untilPoll = options_.pollEvery - 1;
           if (options_.stop()) {
             result.status = SweepStatus::stopped;
             return result;
@@ -225,44 +225,11 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
   void pass(Instruction code, const OpInfo& info, NodeIndex first, NodeIndex last) {
     Frame<T> frame = tape_.frame();
     if constexpr (knobs.selects) frame.selection = &selection_;
-    const auto pull = Sweep<T, C>(tape_).pullFunction(code.op());
-    forEachReachedRange(
-        code, info, tape_.words(), frame.values,
-        [&](NodeIndex from, NodeIndex n, std::int32_t stride) { marks_.set(from, n, stride); });
-    if constexpr (knobs.keeps)
-      passSome(frame, pull, code, info, first, last);
-    else
-      pull(frame, code, last, true);
-  }
-  template <class Pull>
-  void passSome(const Frame<T>& frame, Pull pull, Instruction code, const OpInfo& info, NodeIndex first,
-                NodeIndex last) {
-    const double q = options_.keep.probability;
-    Rng rng(Rng(options_.keep.seed, options_.keep.step).next(), last);
-    const T scale(static_cast<PlainOf<T>>(1 / q));
-    if (!info.isScalar()) {
-      for (NodeIndex node = first; node <= last; ++node)
-        frame.gradients[node] = rng.uniform<double>() < q ? frame.gradients[node] * scale : T{0};
-      pull(frame, code, last, true);
-      return;
-    }
-    // The share of every operand is taken apart: what arrives at a zero is that share.
-    struct Operand {
-      NodeIndex node;
-      T before;
-    } operands[3];
-    std::size_t count = 0;
-    forEachOperandRange(code, info, tape_.words(), [&](NodeIndex node, NodeIndex, std::int32_t) {
-      for (std::size_t i = 0; i < count; ++i)
-        if (operands[i].node == node) return;
-      operands[count++] = {node, frame.gradients[node]};
-      frame.gradients[node] = T{0};
-    });
-    pull(frame, code, last, true);
-    for (std::size_t i = 0; i < count; ++i) {
-      T& g = frame.gradients[operands[i].node];
-      g = rng.uniform<double>() < q ? operands[i].before + g * scale : operands[i].before;
-    }
+    const auto pull = [&] { Sweep<T, C>(tape_).pullFunction(code.op())(frame, code, last, true); };
+    const auto mark = [&](NodeIndex from, NodeIndex n, std::int32_t stride) { marks_.set(from, n, stride); };
+    if constexpr (knobs.keeps) return passSome(options_.keep, frame, code, info, first, last, pull, mark);
+    forEachReachedRange(code, info, tape_.words(), frame.values, mark);
+    pull();
   }
 
   // --- Final blocks ---

@@ -43,12 +43,16 @@ class SweepMemory {
   Buffer<std::byte> memory_;
 };
 
-/// Each edge of a scalar operator, and each result of a list operator or a layer, passes its gradient on with this
-/// probability and is then divided by it, so that the expected gradient is the exact one (Oktay et al. 2021). Which ones is
-/// decided by seed, step and node alone: nothing is stored.
+/// What a randomised sweep (Oktay et al. 2021) leaves out. What it keeps is divided by the probability, so that the expected
+/// gradient is the exact one. `edges`: each edge of a scalar operator, and each result of a list operator or a layer, by
+/// itself. `nodes`: each result, with all its edges. `terms`: of the n terms of an inner product exactly round(n probability),
+/// at least one. Relu, whose slope is 0 or 1, is passed through. Seed, step and node decide: nothing is stored.
+enum class KeptParts : std::uint8_t { edges, nodes, terms };
+/// How many parts of a sweep are kept, and which.
 struct KeepEdges {
   double probability = 1;
   std::uint64_t seed = 0, step = 0;
+  KeptParts what = KeptParts::edges;
 };
 
 /// Leaves and ranges of parameters whose gradients are wanted. Of a parameter block that is wanted in part, layers give all.

@@ -170,11 +170,13 @@ SampleRows<T> parseLibsvm(std::string_view text, const LibsvmOptions& options = 
                           std::string_view source = "a text in memory") {
   if (options.features > UINT32_MAX)
     fail("parseLibsvm: expected at most 4294967295 features, got %zu", options.features);
-  const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1;
+  // No further than to a zero byte, which ends every text but a comment: most of a huge file may be a hole.
+  const std::string_view counted = text.substr(0, text.find('\0'));
+  const auto lines = static_cast<std::size_t>(std::count(counted.begin(), counted.end(), '\n')) + 1;
   // A sample takes two bytes at least, an entry four: lines of nothing cost nothing.
-  const std::size_t samples = std::min(lines, text.size() / 2 + 1);
-  const auto colons = static_cast<std::size_t>(std::count(text.begin(), text.end(), ':'));
-  const std::size_t entries = std::min(colons, text.size() / 4 + 1);
+  const std::size_t samples = std::min(lines, counted.size() / 2 + 1);
+  const auto colons = static_cast<std::size_t>(std::count(counted.begin(), counted.end(), ':'));
+  const std::size_t entries = std::min(colons, counted.size() / 4 + 1);
   std::vector<double> labels;
   std::vector<std::size_t> starts;
   std::vector<std::uint32_t> columns;

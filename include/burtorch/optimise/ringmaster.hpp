@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "sampling.hpp"
@@ -78,6 +79,16 @@ template <class T> class RingmasterRule {
     ++version_;
     return true;
   }
+  /// All that a run must remember to be resumed.
+  template <class Visit> void visitState(Visit&& visit) {
+    visit("x", std::span<T>(x_));
+    visit("version", version_);
+    visit("computed", counts_.computed);
+    visit("applied", counts_.applied);
+    visit("discarded", counts_.discarded);
+    visit("stopped", counts_.stopped);
+    visit("longestDelay", counts_.longestDelay);
+  }
   /// A computation was stopped because it was late.
   void stopOne() {
     ++counts_.computed;
@@ -136,6 +147,18 @@ template <FiniteSum F, class Seconds> class SimulatedRingmaster {
   std::uint64_t round() const { return rule_.version(); }
   const RingmasterCounts& counts() const { return rule_.counts(); }
   double seconds() const { return seconds_; }
+  /// All that a run must remember to be resumed; names of workers' state begin with "worker 0: ".
+  template <class Visit> void visitState(Visit&& visit) {
+    rule_.visitState(visit);
+    visit("seconds", std::span<double>(&seconds_, 1));
+    for (std::size_t w = 0; w < workers_.size(); ++w) {
+      const std::string name = "worker " + std::to_string(w) + ": ";
+      visit((name + "x").c_str(), std::span<T>(workers_[w].x));
+      visit((name + "version").c_str(), workers_[w].version);
+      visit((name + "gradients").c_str(), workers_[w].gradients);
+      visit((name + "doneAt").c_str(), std::span<double>(&workers_[w].doneAt, 1));
+    }
+  }
 
  private:
   struct Worker {

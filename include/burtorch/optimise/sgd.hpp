@@ -32,7 +32,7 @@ inline double variance(std::size_t n, std::size_t tau, double h) {
   return (count - t) / (t * (count - 1)) * h;
 }
 /// min {1 / (2 expected smoothness), epsilon mu / (4 sigma^2)}: |x - x*|^2 gets below epsilon. Without variance at the solution,
-/// or without an epsilon, the first; for tau = n it is 1 / L.
+/// or without an epsilon, the first.
 inline double stepSize(double expected, double sigmaSquared = 0, double mu = 0, double epsilon = 0) {
   const double first = 1 / (2 * expected);
   return sigmaSquared > 0 && mu > 0 && epsilon > 0 ? std::min(first, epsilon * mu / (4 * sigmaSquared))

@@ -169,6 +169,19 @@ template <FiniteSum F> class PartOf {
     counter_.addGradients(batch.size());
     return whole_->gradient(x, mapped(batch), into);
   }
+  GradientResult gradient(std::span<const Scalar> x, Batch batch, std::span<Scalar> into,
+                          const GradientOptions<Scalar>& options) requires GuidedSum<F> {
+    counter_.addGradients(batch.size());
+    const std::uint64_t before = whole_->counts().instructions;
+    const GradientResult result = whole_->gradient(x, mapped(batch), into, options);
+    counter_.addInstructions(whole_->counts().instructions - before);
+    return result;
+  }
+  ValuesAtTwo gradientsAtTwo(std::span<const Scalar> x, std::span<const Scalar> y, Batch batch,
+                             std::span<Scalar> intoX, std::span<Scalar> intoY) {
+    counter_.addGradients(2 * batch.size());
+    return burtorch::gradientsAtTwo(*whole_, x, y, mapped(batch), intoX, intoY);
+  }
 
  private:
   Batch mapped(Batch batch) {

@@ -38,30 +38,39 @@ class PanelDrawing {
     for (const Curve& curve : curves)
       for (const CurvePoint& p : curve.points)
         if (isShown(p)) xs_.hold(along(p.x, axes.isLogX)), ys_.hold(along(p.y, axes.isLogY));
+    if (std::ranges::count_if(curves, [&](const Curve& curve) { return isShown(curve); }) > 1)
+      right_ += legendWidth(curves);
     text(left, 28, "start", title, " font-size=\"17\" font-weight=\"600\"");
-    text((left + width - right) / 2, height - 14, "middle", xLabel);
+    text((left + width - right_) / 2, height - 14, "middle", xLabel);
     char turn[64];
     std::snprintf(turn, sizeof turn, " transform=\"rotate(-90 18 %g)\"", (top + height - bottom) / 2);
     text(18, (top + height - bottom) / 2, "middle", yLabel, turn);
-    ticks(xs_, 8, axes.isLogX, [&](double at, const char* number) {
+    // Numbers of up to seven characters and a gap.
+    ticks(xs_, (width - left - right_) / 87.5, axes.isLogX, [&](double at, const char* number) {
       line(placeX(at), top, placeX(at), height - bottom);
       text(placeX(at), height - bottom + 18, "middle", number);
     });
     ticks(ys_, 6, axes.isLogY, [&](double at, const char* number) {
-      line(left, placeY(at), width - right, placeY(at));
+      line(left, placeY(at), width - right_, placeY(at));
       text(left - 8, placeY(at) + 4, "end", number);
     });
-    for (std::size_t i = 0; i < curves.size(); ++i) draw(curves[i], i);
+    for (std::size_t i = 0; i < curves.size(); ++i) draw(curves[i], colourOf(i));
+    legend(curves);
   }
 
  private:
-  static constexpr double left = 76, right = 24, top = 48, bottom = 56;
-  static constexpr const char* colours[] = {"#2563eb", "#dc2626", "#059669", "#d97706", "#7c3aed"};
+  static constexpr double left = 76, top = 48, bottom = 56;
+
+  static const char* colourOf(std::size_t i) {
+    constexpr const char* colours[] = {"#2563eb", "#dc2626", "#059669", "#d97706",
+                                       "#7c3aed", "#0891b2", "#db2777", "#4b5563"};
+    return colours[i % std::size(colours)];
+  }
 
   static double along(double x, bool isLog) { return isLog ? std::log10(x) : x; }
   static bool fits(double x, bool isLog) { return std::isfinite(x) && (!isLog || x > 0); }
   bool isShown(const CurvePoint& p) const { return fits(p.x, axes_.isLogX) && fits(p.y, axes_.isLogY); }
-  double placeX(double at) const { return left + (at - xs_.low) / xs_.width() * (width - left - right); }
+  double placeX(double at) const { return left + (at - xs_.low) / xs_.width() * (width - left - right_); }
   double placeY(double at) const {
     return height - bottom - (at - ys_.low) / ys_.width() * (height - top - bottom);
   }
@@ -96,8 +105,8 @@ class PanelDrawing {
       draw(along(at, isLog), number);
     }
   }
-  void draw(const Curve& curve, std::size_t i) {
-    const char* colour = colours[i % std::size(colours)];
+  void draw(const Curve& curve, const char* colour) {
+    if (!isShown(curve)) return;
     svg_ += "<polyline fill=\"none\" stroke-width=\"2\" stroke-linejoin=\"round\" stroke=\"";
     svg_ += colour;
     svg_ += "\" points=\"";
@@ -106,15 +115,34 @@ class PanelDrawing {
         appendFormatted(svg_, "%.1f,%.1f ", placeX(along(p.x, axes_.isLogX)),
                         placeY(along(p.y, axes_.isLogY)));
     svg_ += "\"/>\n";
-    const double y = top + 10 + 20 * static_cast<double>(i);
-    appendFormatted(svg_, "<rect x=\"%.1f\" y=\"%.1f\" width=\"14\" height=\"4\" fill=\"%s\"/>\n",
-                    width - right - 150, y - 2, colour);
-    text(width - right - 130, y + 4, "start", curve.label);
+  }
+  bool isShown(const Curve& curve) const {
+    return std::ranges::any_of(curve.points, [&](const CurvePoint& p) { return isShown(p); });
+  }
+  /// Beside the plot, so that nothing lies behind names; of a single curve inside, where there is room.
+  double legendWidth(std::span<const Curve> curves) const {
+    double longest = 0;
+    for (const Curve& curve : curves)
+      if (isShown(curve)) longest = std::max(longest, static_cast<double>(curve.label.size()));
+    return std::min(34 + 7.6 * longest, (width - left) / 2);
+  }
+  /// The curves that are shown.
+  void legend(std::span<const Curve> curves) {
+    const double start = width - 24 - legendWidth(curves);
+    double y = top + 10;
+    for (std::size_t i = 0; i < curves.size(); ++i) {
+      if (!isShown(curves[i])) continue;
+      appendFormatted(svg_, "<rect x=\"%.1f\" y=\"%.1f\" width=\"14\" height=\"4\" fill=\"%s\"/>\n",
+                      start + 8, y - 2, colourOf(i));
+      text(start + 28, y + 4, "start", curves[i].label);
+      y += 20;
+    }
   }
 
   std::string& svg_;
   CurveAxes axes_;
   Span1d xs_, ys_;
+  double right_ = 24;
 };
 
 inline void beginSvg(std::string& svg, double width, double height) {
