@@ -208,7 +208,7 @@ class Optimisation {
       isFinite = std::isfinite(row.value);
       while (next * n <= static_cast<double>(row.gradients)) next += every;
       const auto now = Clock::now();
-      if (isatty(STDOUT_FILENO) != 0 && now - shown > std::chrono::milliseconds(100)) {
+      if (isTerminal() && now - shown > std::chrono::milliseconds(100)) {
         show(run, row, false);
         shown = now;
       }
@@ -234,12 +234,12 @@ class Optimisation {
                     static_cast<double>(row.bitsUp) / static_cast<double>(division_.workers));
       bits = text;
     }
-    const bool isTerminal = isatty(STDOUT_FILENO) != 0;
+    const bool isLive = isTerminal();
     std::printf("%s%-18s round %llu  %.1f epochs%s  f %.6g%s  |grad f| %.2e  %.2f s%s%s",
-                isTerminal ? "\r" : "", run.label().c_str(), static_cast<unsigned long long>(row.round),
+                isLive ? "\r" : "", run.label().c_str(), static_cast<unsigned long long>(row.round),
                 static_cast<double>(row.gradients) / n, bits.c_str(), row.value,
                 minimum_ ? ("  f - f* " + shortText(row.gap)).c_str() : "", row.gradientNorm, row.seconds,
-                isTerminal ? "\033[K" : "", isLast ? "\n" : "");
+                isLive ? "\033[K" : "", isLast ? "\n" : "");
     std::fflush(stdout);
   }
   static std::string shortText(double number) {
