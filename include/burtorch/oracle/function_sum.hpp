@@ -85,7 +85,7 @@ template <class T, class Sample, class F> class FunctionSum {
     GradientBuffer<T>& target = knobs.writesAside() ? *aside_ : borrowed_;
     const double value =
         sum(x, batch, target, [&](const auto& root, double share, std::size_t i, SweepMemory& memory) {
-          return knobs.sweep(root, share, i, memory, wanted);
+          return knobs.sweep(root, share, i, false, memory, wanted);
         });
     counter_.addInstructions(knobs.instructions());
     return {knobs.finish(target, into, layoutOf(parameters_)), value};

@@ -119,25 +119,25 @@ template <class Model, TokenSamples Samples> class TokenOracle {
     return loss;
   }
   /// The gradient with knobs. If `stop` says so (it may be asked by several threads), nothing is written; with `wanted`, other
-  /// coordinates are not touched. A batch of one tile reports blocks while the sweep goes on, others at the end.
+  /// coordinates are not touched. Blocks are reported while the last tile is swept, those of several shards at the end.
   GradientResult gradient(std::span<const Scalar> x, Batch batch, std::span<Scalar> into,
                           const GradientOptions<Scalar>& options) {
     requireBatch(x, batch);
     counter_.addGradients(batch.size());
     const std::size_t shards = shardCount(batch.size());
-    KnobbedGradient<Scalar> knobs(options, shards == 1 && batch.size() <= tile_);
+    KnobbedGradient<Scalar> knobs(options, shards == 1);
     if (knobs.writesAside() && aside_ == nullptr)
       aside_ = std::make_unique<GradientBuffer<Scalar>>(model_.layout());
     GradientBuffer<Scalar>& target = knobs.writesAside() ? *aside_ : borrow(borrowed_, into);
-    const double value =
-        sharded_.gradient(target, batch.size(), shards, workers(), nullptr, laneMaker(),
-                          [&](Lane& lane, const Shard& shard, GradientBuffer<Scalar>& buffer) {
-                            bind(lane, x, buffer);
-                            return overTiles(lane, batch, shard, nullptr,
-                                             [&](const auto& root, double share, std::size_t first) {
-                                               return knobs.sweep(root, share, first, lane.memory);
-                                             });
-                          });
+    const double value = sharded_.gradient(
+        target, batch.size(), shards, workers(), nullptr, laneMaker(),
+        [&](Lane& lane, const Shard& shard, GradientBuffer<Scalar>& buffer) {
+          bind(lane, x, buffer);
+          return overTiles(lane, batch, shard, nullptr,
+                           [&](const auto& root, double share, std::size_t first, bool isLast) {
+                             return knobs.sweep(root, share, first, isLast, lane.memory);
+                           });
+        });
     counter_.addInstructions(knobs.instructions());
     return {knobs.finish(target, into, model_.layout()), value};
   }
@@ -199,7 +199,7 @@ template <class Model, TokenSamples Samples> class TokenOracle {
     std::string found;
     Lane& lane = boundLane();
     const auto& tape = lane.tape;
-    overTiles(lane, batch, {0, batch.size()}, step, [&](const auto& root, double share, std::size_t) {
+    overTiles(lane, batch, {0, batch.size()}, step, [&](const auto& root, double share, auto&&...) {
       const auto describe = [&](std::span<const Scalar> numbers, const char* what) {
         for (std::size_t i = 0; i < numbers.size() && found.empty(); ++i)
           if (!ScalarTraits<Scalar>::isFinite(numbers[i]))
@@ -217,7 +217,7 @@ template <class Model, TokenSamples Samples> class TokenOracle {
   }
 
  private:
-  static constexpr auto sweepAll = [](const auto& root, double share, std::size_t) {
+  static constexpr auto sweepAll = [](const auto& root, double share, auto&&...) {
     backward(root, static_cast<Scalar>(share));
     return true;
   };
@@ -281,8 +281,8 @@ template <class Model, TokenSamples Samples> class TokenOracle {
   RankSum<Scalar>* ranks() { return ranks_ && !isAlone_ ? &*ranks_ : nullptr; }
   Workers* workers() const { return options_.workers != nullptr ? options_.workers : currentWorkers(); }
 
-  /// Calls `visit(root, share, first)` for every tile, while it is on the tape, until it returns false. `first` is the tile's
-  /// first sample in the batch. Returns the shard's share of the mean loss.
+  /// Calls `visit(root, share, first, isLast)` for every tile, while it is on the tape, until it returns false. `first` is the
+  /// tile's first sample in the batch. Returns the shard's share of the mean loss.
   template <class Visit>
   double overTiles(Lane& lane, Batch batch, const Shard& shard, const StepKey* step, Visit visit) {
     const CurrentTape here(lane.tape);
@@ -297,7 +297,7 @@ template <class Model, TokenSamples Samples> class TokenOracle {
                                std::span<const TokenId>(lane.targets).first(columns), step, first);
       const double share = static_cast<double>(count) / static_cast<double>(batch.size());
       sum += share * static_cast<double>(root.value());
-      if (!visit(root, share, first)) break;
+      if (!visit(root, share, first, first + count == shard.end)) break;
     }
     return sum;
   }
