@@ -1,10 +1,12 @@
 // burt optimise: the methods of the paper's section 4 on finite sums, alone or compared.
 #include <burtorch/base/thread_pool.hpp>
+#include <burtorch/io/crc32c.hpp>
 #include <cstdio>
 
 #include "command.hpp"
 #include "optimise_run.hpp"
 #include "progress.hpp"
+#include "ranks.hpp"
 #include "system.hpp"
 
 namespace burt {
@@ -18,7 +20,8 @@ struct Command {
   ProblemOptions problem;
   MethodOptions options;
   double epochs = 500, every = 0;
-  std::uint64_t rounds = 0, threads = 0;
+  std::uint64_t rounds = 0, threads = 0, patience = 600;
+  bool isOnRanks = false;
 };
 
 void addFlags(Flags& flags, Command& c) {
@@ -38,6 +41,8 @@ void addFlags(Flags& flags, Command& c) {
   flags.add("--no-scale", "take features as they are; otherwise each is divided by its largest magnitude",
             [&c] { c.problem.isScaled = false; });
   flags.add("--no-bias", "add no constant feature", [&c] { c.problem.hasBias = false; });
+  flags.add("--blockwise", "of ef21 and marina on mlp and gpt: compress each block of parameters on its own",
+            c.options.isBlockwise);
   flags.add("--workers", "machines, simulated; samples are dealt out in their order", c.options.workers, 1,
             100'000);
   flags.add("--tau", "samples of an SGD step (0: 1)", c.options.tau, 0, 1'000'000'000);
@@ -51,10 +56,16 @@ void addFlags(Flags& flags, Command& c) {
   flags.add("--rounds", "or after so many rounds (0: any)", c.rounds, 0, UINT64_MAX);
   flags.add("--every", "epochs between rows of the record (0: a 200th of all)", c.every, 0, 1e12);
   flags.add("--seed", "random seed", c.options.seed, 0, UINT64_MAX);
-  flags.add("--threads", "threads (0: one per core); the curve is the same for any number", c.threads, 0,
-            1024);
+  flags.add("--threads", "threads (0: one per core, or one with --mpi); the curve is the same for any number",
+            c.threads, 0, 1024);
+  flags.add(
+      "--mpi",
+      "of ef21 and marina: the server on rank 0, the workers on the others; with --blockwise they send while "
+      "they compute",
+      c.isOnRanks);
+  flags.add("--patience", "seconds after which a silent rank of --mpi is given up", c.patience, 1, 1'000'000);
   flags.add("--out", "FOLDER", "folder of the run (default: a new one in runs)", c.out);
-  flags.add("--resume", "FOLDER", "continue a run; only --epochs, --rounds and --threads may differ",
+  flags.add("--resume", "FOLDER", "continue a run; only --epochs, --rounds, --threads and --mpi may differ",
             c.resume);
 }
 
@@ -103,18 +114,26 @@ class Optimisation {
         sum_(problem_->sum()),
         division_(sum_.size(), command.options.workers),
         constants_(*problem_, division_),
-        minimum_(command.options.l1 > 0 ? std::nullopt : problem_->minimum(division_.all)) {}
+        minimum_(command.options.l1 > 0 || !isFirstRank() ? std::nullopt : problem_->minimum(division_.all)) {
+  }
 
   int run() {
-    ThreadPool threads(command_.threads > 0 ? static_cast<std::size_t>(command_.threads) : 0);
+    ThreadPool threads(command_.threads > 0 ? static_cast<std::size_t>(command_.threads)
+                       : ranks() != nullptr ? 1
+                                            : 0);
     const CurrentWorkers help(threads);
     const StopSignals signals;
+    if (ranks() != nullptr) agreeWithRanks();
     const std::vector<std::string> names = methods();
     const bool isNew = command_.resume.empty();
     // Everything that can be wrong is found before a folder is made.
     std::vector<std::unique_ptr<RunningMethod>> built;
     for (const std::string& name : names)
       built.push_back(methodOf(name, *problem_, division_, constants_, command_.options));
+    if (!isFirstRank()) {
+      for (const auto& method : built) method->serve();
+      return 0;
+    }
     folder_ = isNew ? newFolder() : fs::path(command_.resume);
     for (std::size_t i = 0; i < names.size(); ++i) {
       const fs::path own = folder_ / folderName(names[i]);
@@ -129,16 +148,27 @@ class Optimisation {
     for (auto& run : runs_) {
       if (!isNew && fs::exists(run->stateFile())) run->load();
       if (!optimise(*run)) code = 1;
-      if (StopSignals::received() != 0) break;
+      if (StopSignals::received() != 0 || !lost_.empty()) break;
+      run->method().endServing();
     }
     finish();
-    if (StopSignals::received() == 0) return code;
+    if (!lost_.empty()) std::fprintf(stderr, "burt: %s\n", lost_.c_str());
+    if (StopSignals::received() == 0 && lost_.empty()) return code;
     std::printf("stopped; resume with: %s optimise --resume %s\n", self().c_str(),
                 shellWord(folder_.string()).c_str());
-    return 128 + StopSignals::received();
+    return StopSignals::received() != 0 ? 128 + StopSignals::received() : 3;
   }
 
  private:
+  /// Before anything else: that all ranks run the same, and when they are given up.
+  void agreeWithRanks() {
+    ranks()->setStop([] { return StopSignals::received() != 0; });
+    ranks()->setPatience(std::chrono::seconds(command_.patience));
+    const std::size_t first = 0;
+    const std::string all = joined(arguments_) + textOf(sum_.value(problem_->start(), Batch(&first, 1)));
+    ranks()->requireSame({.kind = 2}, crc32c(all), "options or data");
+  }
+
   using Clock = std::chrono::steady_clock;
 
   std::vector<std::string> methods() const {
@@ -182,9 +212,12 @@ class Optimisation {
   void introduce(std::size_t threads) {
     std::printf("%s\n", problem_->describe().c_str());
     if (minimum_) std::printf("minimum f* = %.12g\n", *minimum_);
-    std::printf("%zu workers of %zu samples each%s, %zu thread%s\n", division_.workers, division_.each,
+    std::printf("%zu workers of %zu samples each%s, %zu thread%s%s\n", division_.workers, division_.each,
                 division_.all.size() < sum_.size() ? ", the rest is left out" : "", threads,
-                threads == 1 ? "" : "s");
+                threads == 1 ? "" : "s", ranks() != nullptr ? " on each rank" : "");
+    if (ranks() != nullptr)
+      std::printf("%zu ranks: the server on the first%s\n", ranks()->size(),
+                  ranks()->size() > 1 ? ", the workers on the others" : ", and the workers too");
     for (const auto& run : runs_)
       std::printf("  %-18s %s\n", run->label().c_str(), run->method().description.c_str());
   }
@@ -202,7 +235,7 @@ class Optimisation {
              (command_.rounds > 0 && run.round() >= command_.rounds) || StopSignals::received() != 0;
     };
     while (isFinite && !isOver()) {
-      run.step();
+      if (!step(run)) break;
       if (static_cast<double>(run.gradients()) < next * n && !isOver()) continue;
       row = run.look(sum_, division_.all, minimum_);
       isFinite = std::isfinite(row.value);
@@ -225,6 +258,16 @@ class Optimisation {
                    run.label().c_str(), static_cast<unsigned long long>(row.round));
     return isFinite;
   }
+  /// A round; false if a rank was lost: then everything is as before it.
+  bool step(OptimiseRun& run) {
+    try {
+      run.step();
+    } catch (const Error& error) {
+      if (!isLossOfRank(error)) throw;
+      lost_ = error.what();
+    }
+    return lost_.empty();
+  }
   void show(const OptimiseRun& run, const OptimiseRow& row, bool isLast) const {
     const auto n = static_cast<double>(division_.all.size());
     std::string bits;
@@ -235,8 +278,8 @@ class Optimisation {
       bits = text;
     }
     const bool isLive = isTerminal();
-    std::printf("%s%-18s round %llu  %.1f epochs%s  f %.6g%s  |grad f| %.2e  %.2f s%s%s",
-                isLive ? "\r" : "", run.label().c_str(), static_cast<unsigned long long>(row.round),
+    std::printf("%s%-18s round %llu  %.1f epochs%s  f %.6g%s  |grad f| %.2e  %.2f s%s%s", isLive ? "\r" : "",
+                run.label().c_str(), static_cast<unsigned long long>(row.round),
                 static_cast<double>(row.gradients) / n, bits.c_str(), row.value,
                 minimum_ ? ("  f - f* " + shortText(row.gap)).c_str() : "", row.gradientNorm, row.seconds,
                 isLive ? "\033[K" : "", isLast ? "\n" : "");
@@ -248,6 +291,9 @@ class Optimisation {
     return text;
   }
   void finish() const {
+    for (const auto& run : runs_)
+      if (const std::string wire = run->method().wire(); !wire.empty())
+        std::printf("wire of %s: %s\n", run->label().c_str(), wire.c_str());
     const std::string path = (folder_ / "curves.svg").string(),
                       svg = pictureOf(runs_, division_.all.size(), division_.workers);
     AtomicFile file(path, {.durable = false});
@@ -266,6 +312,7 @@ class Optimisation {
   std::optional<double> minimum_;
   fs::path folder_;
   std::vector<std::unique_ptr<OptimiseRun>> runs_;
+  std::string lost_;
 };
 
 }  // namespace
@@ -281,10 +328,13 @@ int optimise(std::span<const std::string> arguments) {
   std::vector<std::string> all(arguments.begin(), arguments.end());
   if (!command.resume.empty()) {
     std::size_t allowed = 1;
-    for (const char* name : {"--epochs", "--rounds", "--threads"}) allowed += flags.isGiven(name) ? 1 : 0;
+    for (const char* name : {"--epochs", "--rounds", "--threads", "--mpi", "--patience"})
+      allowed += flags.isGiven(name) ? 1 : 0;
     if (flags.givenCount() > allowed)
       throw BadInput(
-          "--resume continues a run as it was; only --epochs, --rounds and --threads may be given with it");
+          "--resume continues a run as it was; only --epochs, --rounds, --threads, --mpi and --patience may "
+          "be "
+          "given with it");
     const Command given = command;
     all = argumentsOf(given.resume);
     command = Command();
@@ -296,6 +346,7 @@ int optimise(std::span<const std::string> arguments) {
     if (flags.isGiven("--epochs")) command.epochs = given.epochs;
     if (flags.isGiven("--rounds")) command.rounds = given.rounds;
     if (flags.isGiven("--threads")) command.threads = given.threads;
+    command.patience = given.patience;
   }
   for (const std::string& argument : all)
     if (argument.find('\n') != std::string::npos || !isUtf8(argument))

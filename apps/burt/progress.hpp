@@ -64,10 +64,7 @@ class Progress {
   using Clock = std::chrono::steady_clock;
 
   Progress(std::uint64_t firstStep, std::uint64_t steps, std::size_t tokensPerStep)
-      : first_(firstStep),
-        steps_(steps),
-        tokensPerStep_(tokensPerStep),
-        isLive_(isTerminal()) {}
+      : first_(firstStep), steps_(steps), tokensPerStep_(tokensPerStep), isLive_(isTerminal()) {}
 
   bool isLive() const { return isLive_; }
 

@@ -277,7 +277,8 @@ template <class Job> class Session {
                 static_cast<unsigned long long>(options_.steps),
                 static_cast<unsigned long long>(samplesPerStep(options_)), folder_.c_str());
     if (ranks() != nullptr) introduceRanks();
-    std::printf("memory%s: %s\n", ranks() != nullptr ? " of a rank" : "", plan_.text(samplesOnTape(), threads).c_str());
+    std::printf("memory%s: %s\n", ranks() != nullptr ? " of a rank" : "",
+                plan_.text(samplesOnTape(), threads).c_str());
     std::fflush(stdout);
   }
   void introduceRanks() const {
@@ -285,8 +286,9 @@ template <class Job> class Session {
     std::printf("ranks: %llu, for the %llu parts of a batch\n", static_cast<unsigned long long>(count),
                 static_cast<unsigned long long>(parts));
     if (count > parts)
-      std::printf("%llu of them have nothing to do: start the run with a larger --batch, or with --shards %llu\n",
-                  static_cast<unsigned long long>(count - parts), static_cast<unsigned long long>(count));
+      std::printf(
+          "%llu of them have nothing to do: start the run with a larger --batch, or with --shards %llu\n",
+          static_cast<unsigned long long>(count - parts), static_cast<unsigned long long>(count));
   }
   std::string sampleText(std::uint64_t step) {
     return job_.sampleText(owned_, options_, Rng(options_.seed, step));

@@ -15,7 +15,8 @@ namespace burt {
 struct TrainOptions {
   std::string data, tokenizer;
   std::uint64_t steps = 0, batch = 0, tile = 0, seed = 1337, warmup = 100, evaluateEvery = 0,
-                evaluationBatches = 0, accumulate = 1, sampleEvery = 0, sampleLength = 300, topK = 0, shards = 0;
+                evaluationBatches = 0, accumulate = 1, sampleEvery = 0, sampleLength = 300, topK = 0,
+                shards = 0;
   double learningRate = 0, minimumRate = 0, weightDecay = 0.01, beta2 = 0.99, momentum = 0.9, clip = 1,
          validation = 0.1, temperature = 0.8;
   std::string memory, saveEvery = "10m";
@@ -83,7 +84,8 @@ struct Place {
     flags.add("--overwrite", "let --out replace an earlier run", isOverwriting);
     flags.add("--resume", "DIR", "continue the run in DIR, with the options that it was started with",
               resume);
-    flags.add("--threads", "threads that share the work of a step; 0: as many as there are cores, or 1 with --mpi",
+    flags.add("--threads",
+              "threads that share the work of a step; 0: as many as there are cores, or 1 with --mpi",
               threads, 0, 1024);
     flags.add("--mpi", "share the batches among the ranks of mpirun or srun: the same bits", isOnRanks);
     flags.add("--patience", "seconds after which a silent rank of --mpi is given up", patience, 1, 1'000'000);
