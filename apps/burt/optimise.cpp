@@ -152,7 +152,9 @@ class Optimisation {
       run->method().endServing();
     }
     finish();
-    if (!lost_.empty()) std::fprintf(stderr, "burt: %s\n", lost_.c_str());
+    if (!lost_.empty())
+      std::fprintf(stderr, "burt: %s%s\n", lost_.c_str(),
+                   StopSignals::received() != 0 ? " (launchers send the signal when a rank has died)" : "");
     if (StopSignals::received() == 0 && lost_.empty()) return code;
     std::printf("stopped; resume with: %s optimise --resume %s\n", self().c_str(),
                 shellWord(folder_.string()).c_str());

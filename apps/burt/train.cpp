@@ -419,7 +419,8 @@ StopReason Session<Job>::trainOnRanks(FunctionRef<bool(const TrainingStep&)> obs
 /// Saves what there is. It was finite when its gradient was taken; what the last step made of it is looked at.
 template <class Job> int Session<Job>::endAfterLoss(const std::string& lost, Metrics& metrics) {
   const int signal = StopSignals::received();
-  std::fprintf(stderr, "burt: %s\n", lost.c_str());
+  std::fprintf(stderr, "burt: %s%s\n", lost.c_str(),
+               signal != 0 ? " (launchers send the signal when a rank has died)" : "");
   const bool isFinite =
       std::ranges::all_of(owned_.parameters.values(), [](float x) { return std::isfinite(x); });
   if (isFinite && savedStep_ != training_.stepsDone()) save();

@@ -227,6 +227,7 @@ TYPED_TEST(OverRanks, AfterALostRankTheStateIsThatOfTheLastWholeRound) {
     ServerOverRanks run(ranks, server, std::span(followers));
     Outcome found = outcomeOf(server, run, 4);
     EXPECT_EQ(codeOf([&] { run.round(); }), ErrorCode::peerLost);
+    EXPECT_EQ(run.gradients(), expected.gradients);
     SavedState after;
     run.visitState(after.save());
     EXPECT_EQ(after.arrays, expected.state.arrays);

@@ -91,6 +91,7 @@ template <class Server, class Client> class ServerOverRanks {
         server_(&server),
         followers_(followers),
         answers_(followers.size()),
+        heads_(followers.size()),
         gradients_(followers.size()) {
     if (ranks.rank() != 0 || ranks.size() < 2)
       fail("ServerOverRanks: expected rank 0 of at least 2, got rank %zu of %zu", ranks.rank(), ranks.size());
@@ -114,6 +115,7 @@ template <class Server, class Client> class ServerOverRanks {
     const RoundReport report = server_->finishRound();
     for (std::size_t worker = 0; worker < followers_.size(); ++worker)
       followers_[worker].follow(header, answers_[worker]);
+    gradients_ = heads_;
     return report;
   }
 
@@ -194,7 +196,7 @@ template <class Server, class Client> class ServerOverRanks {
         parts_.open(static_cast<std::size_t>(head)).assign(bytes.begin(), bytes.end());
         continue;
       }
-      gradients_[worker] = head;
+      heads_[worker] = head;
       const auto whole = hasParts ? parts_.joined(bytes) : bytes;
       answers_[worker].assign(whole.begin(), whole.end());
       return;
@@ -206,7 +208,7 @@ template <class Server, class Client> class ServerOverRanks {
   std::span<Client> followers_;
   AnswerParts parts_;
   std::vector<std::vector<std::byte>> answers_;
-  std::vector<std::uint64_t> gradients_;
+  std::vector<std::uint64_t> heads_, gradients_;
   WireCounts up_, down_;
 };
 
