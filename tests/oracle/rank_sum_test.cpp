@@ -168,6 +168,35 @@ TEST(RankSum, RanksThatAreAtDifferentCallsAreFound) {
   EXPECT_NE(sentences[0].find("expected message"), std::string::npos) << sentences[0];
 }
 
+/// Two gradients in a row have numbers of their own: the second message of a rank that stands still is not taken.
+TEST(RankSum, AMessageOfTheGradientBeforeIsRefused) {
+  RankGroup group(2);
+  const auto sentences = sentencesOnRanks(group, [](Ranks& ranks) {
+    if (ranks.rank() == 1) {
+      for (int repeat = 0; repeat < 2; ++repeat)
+        ranks.send(0, {0x102, 3, 1}, std::vector<std::byte>(8 + 8 + 12));
+      ranks.receive(0, {0x103, 0, 1}, 100);
+      return;
+    }
+    ParameterLayout layout;
+    layout.add("a", ParameterRole::weight, 3, 1);
+    GradientBuffer<float> into(layout);
+    ShardSum<float> nodes(layout);
+    RankSum<float> sum(ranks);
+    for (int repeat = 0; repeat < 2; ++repeat) {
+      std::vector<double> values(2);
+      nodes.start(into, 2, {0, 1}, 1);
+      GradientBuffer<float>& buffer = nodes.bufferOf(0);
+      nodes.finish(0, buffer);
+      sum.sumOfGradients(nodes, values, into);
+    }
+  });
+  EXPECT_EQ(sentences[1], "");
+  EXPECT_NE(sentences[0].find("expected message 258.3 of number 2 from rank 1, got 258.3 of number 1"),
+            std::string::npos)
+      << sentences[0];
+}
+
 struct Record {
   std::vector<std::uint32_t> parameters;
   std::vector<double> losses;

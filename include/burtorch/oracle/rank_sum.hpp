@@ -47,10 +47,7 @@ template <class T> class RankSum {
         ranks_->send(0, label(Kind::values), std::as_bytes(part));
     }
     double sum = sumInOrder(values);
-    message_.assign(sizeof sum, std::byte{});
-    std::memcpy(message_.data(), &sum, sizeof sum);
-    ranks_->broadcast(label(Kind::sumOfValues), message_, sizeof sum);
-    copyExactly(message_, std::as_writable_bytes(std::span(&sum, 1)));
+    ranks_->broadcastNumber(label(Kind::sumOfValues), sum);
     return sum;
   }
   /// The same of gradients: `nodes` has those of this rank's shards, `into` gets their sum. Returns the sum of the values.
@@ -64,9 +61,15 @@ template <class T> class RankSum {
   }
   /// Of a batch of one shard, which is rank 0's: gives its value and gradient to all.
   double broadcast(double value, GradientBuffer<T>& gradient) {
-    if (ranks_->rank() == 0) pack({&value, 1}, gradient);
-    ranks_->broadcast(label(Kind::sum), message_, mostBytes(1, gradient));
-    if (ranks_->rank() != 0) unpack(message_, {&value, 1}, gradient);
+    ranks_->broadcast(
+        label(Kind::sum), mostBytes(1, gradient),
+        [&](std::byte* at) {
+          return pack({&value, 1}, gradient, at);
+        },
+        [&](std::span<const std::byte> message) {
+          gradient.zero();
+          add(message, {&value, 1}, gradient);
+        });
     return value;
   }
   /// Before `broadcast` of a batch of one shard.
@@ -110,19 +113,19 @@ template <class T> class RankSum {
       const std::span<double> rightValues = values.subspan(middle, end - middle);
       GradientBuffer<T>*& rightNode = nodes.waitingAt(level, right);
       if (leftOwner != rightOwner && rightOwner == me) {
-        pack(rightValues, *rightNode);
-        ranks_->send(leftOwner, message, message_);
+        ranks_->send(leftOwner, message, mostBytes(rightValues.size(), *rightNode),
+                     [&](std::byte* at) { return pack(rightValues, *rightNode, at); });
         nodes.free(*rightNode);
         return;
       }
       if (leftOwner != me) return;
       if (leftOwner != rightOwner) {
-        rightNode = &nodes.take();
-        unpack(ranks_->receive(rightOwner, message, mostBytes(rightValues.size(), *rightNode)), rightValues,
-               *rightNode);
+        add(ranks_->receive(rightOwner, message, mostBytes(rightValues.size(), *leftNode)), rightValues,
+            *leftNode);
+      } else {
+        leftNode->add(*rightNode);
+        nodes.free(*rightNode);
       }
-      leftNode->add(*rightNode);
-      nodes.free(*rightNode);
     }
     if (leftOwner == me && leftNode != nullptr) nodes.waitingAt(level + 1, left / 2) = leftNode;
   }
@@ -131,51 +134,59 @@ template <class T> class RankSum {
     return values * sizeof(double) + gradient.unwrittenWords() * sizeof(std::uint64_t) +
            gradient.size() * sizeof(T);
   }
-  /// Calls `use(first, count)` for the numbers of each block that has some.
-  template <class Use> static void forEachWritten(GradientBuffer<T>& gradient, Use use) {
-    std::size_t first = 0;
-    for (std::size_t id = 0; id < gradient.blockEnds().size(); first = gradient.blockEnds()[id++])
-      if ((gradient.unwritten()[id / 64] >> (id % 64) & 1) == 0) use(first, gradient.blockEnds()[id] - first);
+  static bool isZero(const std::uint64_t* bits, std::size_t id) {
+    return (bits[id / 64] >> (id % 64) & 1) != 0;
   }
-  void pack(std::span<const double> values, GradientBuffer<T>& gradient) {
-    const std::size_t words = gradient.unwrittenWords() * sizeof(std::uint64_t);
-    message_.resize(mostBytes(values.size(), gradient));
-    std::byte* to = message_.data();
+  /// Writes a gradient and the values of its shards, and returns the place behind them.
+  static std::byte* pack(std::span<const double> values, GradientBuffer<T>& gradient, std::byte* to) {
     const auto put = [&](const void* from, std::size_t bytes) {
       std::memcpy(to, from, bytes);
       to += bytes;
     };
     put(values.data(), values.size_bytes());
-    put(gradient.unwritten(), words);
-    forEachWritten(gradient, [&](std::size_t first, std::size_t count) {
-      put(gradient.data() + first, count * sizeof(T));
-    });
-    message_.resize(static_cast<std::size_t>(to - message_.data()));
+    put(gradient.unwritten(), gradient.unwrittenWords() * sizeof(std::uint64_t));
+    std::size_t first = 0;
+    for (std::size_t id = 0; id < gradient.blockEnds().size(); first = gradient.blockEnds()[id++])
+      if (!isZero(gradient.unwritten(), id))
+        put(gradient.data() + first, (gradient.blockEnds()[id] - first) * sizeof(T));
+    return to;
   }
-  /// Nothing is written unless the length is right.
-  static void unpack(std::span<const std::byte> message, std::span<double> values,
-                     GradientBuffer<T>& gradient) {
-    const std::size_t words = gradient.unwrittenWords() * sizeof(std::uint64_t),
-                      head = values.size_bytes() + words;
+  /// Takes the values of a message and adds its gradient, as GradientBuffer::add does. Nothing changes unless the length is right.
+  static void add(std::span<const std::byte> message, std::span<double> values, GradientBuffer<T>& gradient) {
+    const std::size_t words = gradient.unwrittenWords(),
+                      head = values.size_bytes() + words * sizeof(std::uint64_t);
     if (message.size() < head) failLength();
-    std::memcpy(gradient.unwritten(), message.data() + values.size_bytes(), words);
+    std::vector<std::uint64_t> bits(words);
+    std::memcpy(bits.data(), message.data() + values.size_bytes(), words * sizeof(std::uint64_t));
+    const std::span<const std::uint32_t> ends = gradient.blockEnds();
     std::size_t numbers = 0;
-    forEachWritten(gradient, [&](std::size_t, std::size_t count) { numbers += count; });
-    if (message.size() != head + numbers * sizeof(T)) {
-      gradient.zero();
-      failLength();
-    }
+    for (std::size_t id = 0; id < ends.size(); ++id)
+      if (!isZero(bits.data(), id)) numbers += ends[id] - (id > 0 ? ends[id - 1] : 0);
+    if (message.size() != head + numbers * sizeof(T)) failLength();
     std::memcpy(values.data(), message.data(), values.size_bytes());
     const std::byte* from = message.data() + head;
-    forEachWritten(gradient, [&](std::size_t first, std::size_t count) {
-      std::memcpy(gradient.data() + first, from, count * sizeof(T));
+    for (std::size_t id = 0; id < ends.size(); ++id) {
+      if (isZero(bits.data(), id)) continue;
+      const std::size_t first = id > 0 ? ends[id - 1] : 0, count = ends[id] - first;
+      addNumbers(gradient.data() + first, from, count, isZero(gradient.unwritten(), id));
+      gradient.unwritten()[id / 64] &= ~(std::uint64_t{1} << (id % 64));
       from += count * sizeof(T);
-    });
+    }
+  }
+  static void addNumbers(T* to, const std::byte* from, std::size_t count, bool isFirst) {
+    if (isFirst) {
+      std::memcpy(to, from, count * sizeof(T));
+      return;
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      T number;
+      std::memcpy(&number, from + i * sizeof(T), sizeof(T));
+      to[i] = to[i] + number;
+    }
   }
 
   Ranks* ranks_;
   std::uint64_t number_ = 0;  // of this call among all, the same on every rank
-  std::vector<std::byte> message_;
 };
 
 }  // namespace burtorch::inline BURTORCH_TARGET

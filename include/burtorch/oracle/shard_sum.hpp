@@ -41,10 +41,10 @@ template <class T> class ShardSum {
     return std::min(shards, threads * (levels + 1));
   }
 
-  /// The same of a process that has some of the shards: nodes wait at both ends of its range, and one comes from elsewhere.
+  /// The same of a process that has some of the shards: nodes wait at both ends of its range.
   static std::size_t bufferCount(const ShardRange& own, std::size_t shards, std::size_t threads) {
     const std::size_t levels = static_cast<std::size_t>(std::bit_width(shards - 1));
-    return std::min(own.count(), threads * (levels + 1) + 2 * levels) + 2;
+    return std::min(own.count(), threads * (levels + 1) + 2 * levels) + 1;
   }
 
   /// Before the first shard of so many, of which at most `threads` are begun at the same time. `sum` holds the sum in the end.
@@ -55,7 +55,7 @@ template <class T> class ShardSum {
   void start(GradientBuffer<T>& sum, std::size_t shards, const ShardRange& own, std::size_t threads) {
     sum_ = &sum;
     shards_ = shards;
-    own_ = own;
+    first_ = own.first;
     waiting_.assign(std::bit_ceil(shards) * 2, nullptr);
     // Memory that is never used is never touched.
     const std::size_t most =
@@ -68,7 +68,12 @@ template <class T> class ShardSum {
   /// The buffer of a shard that begins, with zeros.
   GradientBuffer<T>& bufferOf(std::size_t shard) {
     GradientBuffer<T>* buffer = sum_;
-    if (shard > own_.first) buffer = &take();
+    if (shard > first_) {
+      const std::lock_guard lock(mutex_);
+      if (free_.empty()) fail(ErrorCode::internal, "ShardSum: no buffer is free for shard %zu", shard);
+      buffer = free_.back();
+      free_.pop_back();
+    }
     buffer->zero();
     return *buffer;
   }
@@ -98,14 +103,7 @@ template <class T> class ShardSum {
     // Level k has its places from bit_ceil(shards) / 2^k on, as a heap has.
     return (std::bit_ceil(shards_) >> level) + index;
   }
-  /// A buffer of the process's own, and one back.
-  GradientBuffer<T>& take() {
-    const std::lock_guard lock(mutex_);
-    if (free_.empty()) fail(ErrorCode::internal, "ShardSum: no buffer is free");
-    GradientBuffer<T>* const buffer = free_.back();
-    free_.pop_back();
-    return *buffer;
-  }
+  /// A buffer that is used no more.
   void free(GradientBuffer<T>& buffer) {
     if (&buffer == sum_) return;
     const std::lock_guard lock(mutex_);
@@ -116,17 +114,15 @@ template <class T> class ShardSum {
   /// The neighbour's buffer, or nullptr: then the node waits for it, or for another process.
   GradientBuffer<T>* takeOrWait(std::size_t level, std::size_t index, std::size_t neighbour,
                                 GradientBuffer<T>* node) {
-    const bool isOwn = own_.holds(neighbour << level, std::min(shards_, (neighbour + 1) << level));
     const std::lock_guard lock(mutex_);
-    GradientBuffer<T>* other = isOwn ? waitingAt(level, neighbour) : nullptr;
+    GradientBuffer<T>* other = waitingAt(level, neighbour);
     if (other == nullptr) waitingAt(level, index) = node;
     return other;
   }
 
   GradientBuffer<T>* sum_ = nullptr;
   ParameterLayout layout_;
-  std::size_t shards_ = 0;
-  ShardRange own_{0, 0};
+  std::size_t shards_ = 0, first_ = 0;
   std::mutex mutex_;
   std::vector<std::unique_ptr<GradientBuffer<T>>> owned_;
   std::vector<GradientBuffer<T>*> free_, waiting_;

@@ -65,11 +65,18 @@ class Ranks {
 
   /// Sends a message. Its bytes are copied, and this returns at once.
   void send(std::size_t to, const MessageLabel& label, std::span<const std::byte> bytes) {
+    send(to, label, bytes.size(), [&](std::byte* at) {
+      if (!bytes.empty()) std::memcpy(at, bytes.data(), bytes.size());
+      return at + bytes.size();
+    });
+  }
+  /// Sends what `write(at)` writes, which is `most` bytes at most; it returns the place behind them.
+  template <class Write> void send(std::size_t to, const MessageLabel& label, std::size_t most, Write write) {
     requirePeer(to);
     std::vector<std::byte> frame = freeFrame();
-    frame.resize(headerBytes + bytes.size());
+    frame.resize(headerBytes + most);
     std::memcpy(frame.data(), &label, headerBytes);
-    if (!bytes.empty()) std::memcpy(frame.data() + headerBytes, bytes.data(), bytes.size());
+    frame.resize(static_cast<std::size_t>(write(frame.data() + headerBytes) - frame.data()));
     ++sent_.messages;
     sent_.bytes += frame.size();
     carry(to, std::move(frame));
@@ -102,24 +109,37 @@ class Ranks {
     return message.bytes;
   }
 
-  /// Gives all ranks what rank 0 has in `bytes`, which is of `most` bytes at most. Passed on along a binomial tree.
-  void broadcast(const MessageLabel& label, std::vector<std::byte>& bytes, std::size_t most) {
+  /// Gives all ranks what `write(at)` writes on rank 0, `most` bytes at most; the others have it as `read(bytes)`. Passed on along
+  /// a binomial tree.
+  template <class Write, class Read>
+  void broadcast(const MessageLabel& label, std::size_t most, Write write, Read read) {
     std::size_t step = rank_ == 0 ? std::bit_ceil(size_) : rank_ & (~rank_ + 1);
-    if (rank_ != 0) {
-      const auto found = receive(rank_ - step, label, most);
-      bytes.assign(found.begin(), found.end());
+    std::span<const std::byte> bytes;
+    if (rank_ != 0) bytes = receive(rank_ - step, label, most);
+    while ((step /= 2) > 0) {
+      if (rank_ + step >= size_) continue;
+      if (rank_ == 0)
+        send(step, label, most, write);
+      else
+        send(rank_ + step, label, bytes);
     }
-    while ((step /= 2) > 0)
-      if (rank_ + step < size_) send(rank_ + step, label, bytes);
+    if (rank_ != 0) read(bytes);
+  }
+  /// Gives all ranks the number of rank 0.
+  template <class N> void broadcastNumber(const MessageLabel& label, N& number) {
+    const auto write = [&](std::byte* at) {
+      std::memcpy(at, &number, sizeof number);
+      return at + sizeof number;
+    };
+    broadcast(label, sizeof number, write, [&](std::span<const std::byte> bytes) {
+      if (bytes.size() != sizeof number) failMessage(0, "it is not one number");
+      std::memcpy(&number, bytes.data(), sizeof number);
+    });
   }
   /// Fails on every rank whose `number` is not that of rank 0; `what` completes "has other ... than rank 0".
   void requireSame(const MessageLabel& label, std::uint64_t number, const char* what) {
-    std::vector<std::byte> bytes(sizeof number);
-    std::memcpy(bytes.data(), &number, sizeof number);
-    broadcast(label, bytes, sizeof number);
-    if (bytes.size() != sizeof number) failMessage(0, "it is not one number");
-    std::uint64_t first = 0;
-    std::memcpy(&first, bytes.data(), sizeof first);
+    std::uint64_t first = number;
+    broadcastNumber(label, first);
     if (first != number) fail("rank %zu has other %s than rank 0", rank_, what);
   }
 
@@ -142,6 +162,8 @@ class Ranks {
   /// Whether somebody has left.
   virtual bool findAbsence(Absence& absence) = 0;
 
+  /// How long a wait polls without a pause: long where every rank has a core.
+  void setSpinning(std::chrono::microseconds time) { spinning_ = time; }
   /// Frames that are gone come back here, so that memory is used again.
   void recycle(std::vector<std::byte>&& frame) {
     if (free_.size() < 16) free_.push_back(std::move(frame));
@@ -164,7 +186,8 @@ class Ranks {
     free_.pop_back();
     return frame;
   }
-  /// Polls fast at first, since most waits are short, and gives the core away later.
+  /// Polls fast at first, since most waits are short, and gives the core away later. Who gives it away where others want it gets it
+  /// back milliseconds later.
   template <class Done> void wait(std::size_t from, Done done) {
     using namespace std::chrono_literals;
     const auto start = Clock::now();
@@ -183,7 +206,7 @@ class Ranks {
              std::chrono::duration<double>(waited).count());
       if (waited > 20ms)
         std::this_thread::sleep_for(200us);
-      else if (waited > 50us)
+      else if (waited > spinning_)
         std::this_thread::yield();
     }
   }
@@ -191,6 +214,7 @@ class Ranks {
   std::size_t rank_, size_;
   std::function<bool()> stop_;
   std::chrono::milliseconds patience_ = std::chrono::minutes(10);
+  std::chrono::microseconds spinning_{50};
   WireCounts sent_, received_;
   std::vector<std::byte> frame_;
   std::vector<std::vector<std::byte>> free_;
