@@ -59,7 +59,7 @@ class MpiRanks final : public Ranks {
 
   struct World {
     MPI_Comm communicator;
-    int rank, size;
+    int rank, size, onThisMachine;
   };
   struct Sending {
     std::vector<std::byte> frame;
@@ -67,7 +67,10 @@ class MpiRanks final : public Ranks {
   };
 
   explicit MpiRanks(const World& world)
-      : Ranks(static_cast<std::size_t>(world.rank), static_cast<std::size_t>(world.size)), world_(world) {}
+      : Ranks(static_cast<std::size_t>(world.rank), static_cast<std::size_t>(world.size)), world_(world) {
+    if (static_cast<unsigned>(world.onThisMachine) <= std::thread::hardware_concurrency())
+      setSpinning(std::chrono::milliseconds(20));
+  }
 
   static void check(int code, const char* what) {
     if (code == MPI_SUCCESS) return;
@@ -89,6 +92,10 @@ class MpiRanks final : public Ranks {
     check(MPI_Comm_set_errhandler(world.communicator, MPI_ERRORS_RETURN), "start");
     check(MPI_Comm_rank(world.communicator, &world.rank), "start");
     check(MPI_Comm_size(world.communicator, &world.size), "start");
+    MPI_Comm machine;
+    check(MPI_Comm_split_type(world.communicator, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine), "start");
+    check(MPI_Comm_size(machine, &world.onThisMachine), "start");
+    check(MPI_Comm_free(&machine), "start");
     return world;
   }
 
