@@ -24,6 +24,8 @@
 namespace burtorch {
 namespace {
 
+namespace messages = BURTORCH_TARGET::detail;
+
 constexpr std::size_t n = 5, d = 11;
 const std::vector<std::size_t> sizes{4, 1, 6};
 
@@ -262,15 +264,16 @@ TEST(OverRanks, AMessageThatIsWrongIsRefused) {
   client.answer(server.broadcast(), answer);
   std::vector<std::byte> good(8);
   good.insert(good.end(), answer.begin(), answer.end());
-  const MessageLabel label = detail::wireLabel(detail::RoundWire::answer, 0, 0);
+  const MessageLabel label = messages::wireLabel(messages::RoundWire::answer, 0, 0);
   EXPECT_EQ(refusal(good, label), "");
-  EXPECT_NE(refusal(good, detail::wireLabel(detail::RoundWire::answer, 0, 1)).find("another round"),
+  EXPECT_NE(refusal(good, messages::wireLabel(messages::RoundWire::answer, 0, 1)).find("another round"),
             std::string::npos);
-  EXPECT_NE(refusal(good, detail::wireLabel(detail::RoundWire::answer, 1, 0)).find("another round or worker"),
+  EXPECT_NE(
+      refusal(good, messages::wireLabel(messages::RoundWire::answer, 1, 0)).find("another round or worker"),
+      std::string::npos);
+  EXPECT_NE(refusal(good, messages::wireLabel(messages::RoundWire::state, 0, 0)).find("damaged"),
             std::string::npos);
-  EXPECT_NE(refusal(good, detail::wireLabel(detail::RoundWire::state, 0, 0)).find("damaged"),
-            std::string::npos);
-  EXPECT_NE(refusal(good, detail::wireLabel(detail::RoundWire::part, 0, 0)), "");
+  EXPECT_NE(refusal(good, messages::wireLabel(messages::RoundWire::part, 0, 0)), "");
   for (std::size_t length = 0; length < good.size(); ++length)
     EXPECT_NE(refusal(std::span(good).first(length), label), "") << length;
   auto infinite = good;
@@ -281,23 +284,23 @@ TEST(OverRanks, AMessageThatIsWrongIsRefused) {
   EXPECT_NE(refusal(large, label).find("longer than agreed"), std::string::npos);
 }
 TEST(OverRanks, ACommandThatIsWrongIsRefused) {
-  const auto said = [](detail::RoundWire kind, std::size_t part, std::size_t bytes) {
+  const auto said = [](messages::RoundWire kind, std::size_t part, std::size_t bytes) {
     RankGroup group(2);
     Functions all = functionsOf(1);
     std::vector<Ef21Client<Quadratics>> clients;
     clients.emplace_back(all[0], Ef21ClientOptions{TopK{{.count = 2}}, 0});
     ClientsOnRank rank(group[1], RoundMethod::ef21, std::span(clients), 0, d, false);
-    group[0].send(1, detail::wireLabel(kind, part, 0), std::vector<std::byte>(bytes));
-    group[0].send(1, detail::wireLabel(detail::RoundWire::end, 0, 0), {});
+    group[0].send(1, messages::wireLabel(kind, part, 0), std::vector<std::byte>(bytes));
+    group[0].send(1, messages::wireLabel(messages::RoundWire::end, 0, 0), {});
     return sentenceOf([&] { rank.serve(); });
   };
-  EXPECT_EQ(said(detail::RoundWire::previous, 0, d * 8), "");
-  EXPECT_EQ(said(detail::RoundWire::state, 0, d * 8 + 8), "");
-  EXPECT_NE(said(detail::RoundWire::previous, 0, d * 8 - 1), "");
-  EXPECT_NE(said(detail::RoundWire::state, 0, d * 8), "");
-  EXPECT_NE(said(detail::RoundWire::state, 1, d * 8 + 8), "");
-  EXPECT_NE(said(detail::RoundWire::answer, 0, 0), "");
-  EXPECT_NE(said(detail::RoundWire::round, 0, 32 + d * 8), "");
+  EXPECT_EQ(said(messages::RoundWire::previous, 0, d * 8), "");
+  EXPECT_EQ(said(messages::RoundWire::state, 0, d * 8 + 8), "");
+  EXPECT_NE(said(messages::RoundWire::previous, 0, d * 8 - 1), "");
+  EXPECT_NE(said(messages::RoundWire::state, 0, d * 8), "");
+  EXPECT_NE(said(messages::RoundWire::state, 1, d * 8 + 8), "");
+  EXPECT_NE(said(messages::RoundWire::answer, 0, 0), "");
+  EXPECT_NE(said(messages::RoundWire::round, 0, 32 + d * 8), "");
 }
 TEST(OverRanks, WorkersAreDealtOutAndTheServerHasNone) {
   for (std::size_t ranks = 1; ranks <= 9; ++ranks)
