@@ -265,13 +265,14 @@ TEST(RankSum, AfterALostRankTheTrainingIsThatOfTheLastWholeStep) {
   ASSERT_EQ(expectedDone, whole);
   RankGroup group(3);
   for (std::size_t rank = 0; rank < 3; ++rank) group[rank].setPatience(std::chrono::milliseconds(200));
-  sentencesOnRanks(group, [&](Ranks& ranks) {
+  const auto sentences = sentencesOnRanks(group, [&](Ranks& ranks) {
     std::uint64_t random = 0, done = 0;
     const auto found = session(&ranks, 10, random, done);
     EXPECT_EQ(found, expected) << "rank " << ranks.rank();
     EXPECT_EQ(random, expectedRandom);
     EXPECT_EQ(done, whole);
   });
+  EXPECT_EQ(sentences, std::vector<std::string>(3));
 }
 
 }  // namespace
