@@ -204,20 +204,18 @@ class Mpi(unittest.TestCase):
             self.check_wire(done.stdout, self.rows(f"{name}-ranks/{name}")[-1], 4, 3)
 
     def test_a_federated_run_outlives_a_rank_that_is_killed(self):
-        arguments = ["optimise", "--workers", "6", "--method", "ef21", "--every", "50"]
+        arguments = ["optimise", "--workers", "6", "--method", "ef21", "--every", "1"]
         run = self.start(4, *arguments, "--epochs", "10000000", "--out", "run")
         self.wait_for(lambda: "step size" in self.said())
-        time.sleep(0.5)
+        time.sleep(1.5)
         os.kill(self.process_of(run, 3), signal.SIGKILL)
         self.assertLess(self.end_of(run, 20), 10)
         self.assertIn("stopped; resume with", self.said())
         done = int(self.rows("run/ef21")[-1]["round"])
         self.assertGreater(done, 0)
-        self.burt("optimise", "--resume", "run", "--epochs", str(done + 200), ranks=3)
-        self.burt(*arguments, "--epochs", str(done + 200), "--out", "whole")
-        found, whole = self.rows("run/ef21"), self.rows("whole/ef21")
-        self.assertEqual(found[-1], whole[-1])
-        self.assertEqual([row for row in found if row in whole], whole)
+        self.burt("optimise", "--resume", "run", "--epochs", str(done + 50), ranks=3)
+        self.burt(*arguments, "--epochs", str(done + 50), "--out", "whole")
+        self.assertEqual(self.rows("run/ef21"), self.rows("whole/ef21"))
 
     # Mistakes
 
