@@ -30,6 +30,7 @@ NOT_RUN = {
     "./run burt train gpt --data input.txt": "it takes minutes, and a text that is not ours",
     "./run burt": None,  # run, see below
     "./run": "it trains for a minute; tests/apps/burt.py trains smaller models",
+    "mpirun": "it needs MPI, and takes minutes; tests/apps/burt_mpi.py runs shorter ones",
     "g++ $(pkg-config": "tests/consumer installs the library first and does it",
 }
 FENCE = re.compile(r"(?:<!-- given: (?P<given>.*?) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.S | re.M)

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <burtorch/oracle/token_oracle.hpp>
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "ranks.hpp"
 
 namespace burt {
 
@@ -50,15 +53,24 @@ template <class Oracle> class ValidationPart {
   ValidationPart(Oracle& oracle, std::size_t before) : oracle_(oracle), before_(before) {}
 
   std::size_t size() const { return oracle_.size() - before_; }
+  /// NaN if another rank was lost on the way: then `interruption` says what happened. The step before is whole.
   double value(std::span<const std::size_t> batch) {
     places_.assign(batch.begin(), batch.end());
     for (std::size_t& place : places_) place += before_;
-    return oracle_.value(places_);
+    try {
+      return oracle_.value(places_);
+    } catch (const burtorch::Error& error) {
+      if (!isLossOfRank(error)) throw;
+      interruption_ = error.what();
+      return std::nan("");
+    }
   }
+  const std::string& interruption() const { return interruption_; }
 
  private:
   Oracle& oracle_;
   std::size_t before_;
+  std::string interruption_;
   std::vector<std::size_t> places_;
 };
 

@@ -27,6 +27,7 @@ inline constexpr const char* exitCodes =
     "  0    success\n"
     "  1    the training failed: a loss was not finite; the last finite state is saved\n"
     "  2    invalid arguments, input or environment\n"
+    "  3    another rank of --mpi was lost; the state is saved\n"
     "  130  stopped by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP; the state is saved\n";
 
 /// Each returns the exit code and leaves BadInput and burtorch::Error for main to report.

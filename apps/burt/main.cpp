@@ -1,4 +1,5 @@
 // burt: trains small language models, evaluates them, writes text with them, draws them and shows what is in their files.
+#include <algorithm>
 #include <burtorch/base/check.hpp>
 #include <burtorch/burtorch.hpp>
 #include <csignal>
@@ -10,6 +11,7 @@
 
 #include "command.hpp"
 #include "flags.hpp"
+#include "ranks.hpp"
 #include "system.hpp"
 
 namespace {
@@ -70,19 +72,34 @@ int run(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
+bool burt::wantsRanks(std::span<const std::string> arguments) {
+  if (arguments.empty() || (arguments[0] != "train" && arguments[0] != "optimise")) return false;
+  return std::ranges::find(arguments, "--mpi") != arguments.end() &&
+         std::ranges::find(arguments, "--help") == arguments.end();
+}
+
 int main(int count, char** arguments) {
   burt::openStandardFiles();
   std::signal(SIGPIPE, SIG_IGN);  // A reader that goes away must not take the run with it.
   int code = 2;
+  std::string problem;
   try {
-    code = run({arguments + 1, arguments + count});
+    const std::vector<std::string> all(arguments + 1, arguments + count);
+    if (burt::wantsRanks(all)) burt::joinRanks(arguments);
+    code = run(all);
+    problem = burt::problemOfStdout();
+    if (problem.empty()) {
+      burt::endTogether(code);
+      return code;
+    }
+    code = code == 0 ? 2 : code;
   } catch (const std::bad_alloc&) {
-    std::fputs("burt: out of memory; choose smaller sizes or a smaller --tile\n", stderr);
+    problem = "out of memory; choose smaller sizes or a smaller --tile";
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "burt: %s\n", error.what());
+    problem = error.what();
   }
-  const std::string problem = burt::problemOfStdout();
-  if (problem.empty()) return code;
-  std::fprintf(stderr, "burt: %s\n", problem.c_str());
-  return code == 0 ? 2 : code;
+  if (const std::string lost = burt::problemOfStdout(); !lost.empty() && lost != problem)
+    problem += "\nburt: " + lost;
+  burt::endAfterError(code, problem);
+  return code;
 }

@@ -1,10 +1,12 @@
 // burt optimise: the methods of the paper's section 4 on finite sums, alone or compared.
 #include <burtorch/base/thread_pool.hpp>
+#include <burtorch/io/crc32c.hpp>
 #include <cstdio>
 
 #include "command.hpp"
 #include "optimise_run.hpp"
 #include "progress.hpp"
+#include "ranks.hpp"
 #include "system.hpp"
 
 namespace burt {
@@ -18,7 +20,8 @@ struct Command {
   ProblemOptions problem;
   MethodOptions options;
   double epochs = 500, every = 0;
-  std::uint64_t rounds = 0, threads = 0;
+  std::uint64_t rounds = 0, threads = 0, patience = 600;
+  bool isOnRanks = false;
 };
 
 void addFlags(Flags& flags, Command& c) {
@@ -41,6 +44,8 @@ void addFlags(Flags& flags, Command& c) {
   flags.add("--no-scale", "take features as they are; otherwise each is divided by its largest magnitude",
             [&c] { c.problem.isScaled = false; });
   flags.add("--no-bias", "add no constant feature", [&c] { c.problem.hasBias = false; });
+  flags.add("--blockwise", "of ef21 and marina on mlp and gpt: compress each block of parameters on its own",
+            c.options.isBlockwise);
   flags.add("--workers",
             "machines, simulated; samples are dealt out in their order (0: 20, or one per sample)",
             c.options.workers, 0, 100'000);
@@ -60,10 +65,16 @@ void addFlags(Flags& flags, Command& c) {
   flags.add("--rounds", "or after so many rounds (0: any)", c.rounds, 0, UINT64_MAX);
   flags.add("--every", "epochs between rows of the record (0: a 200th of all)", c.every, 0, 1e12);
   flags.add("--seed", "random seed", c.options.seed, 0, UINT64_MAX);
-  flags.add("--threads", "threads (0: one per core); the curve is the same for any number", c.threads, 0,
-            1024);
+  flags.add("--threads", "threads (0: one per core, or one with --mpi); the curve is the same for any number",
+            c.threads, 0, 1024);
+  flags.add(
+      "--mpi",
+      "of ef21 and marina: the server on rank 0, the workers on the others; with --blockwise they send while "
+      "they compute",
+      c.isOnRanks);
+  flags.add("--patience", "seconds after which a silent rank of --mpi is given up", c.patience, 1, 1'000'000);
   flags.add("--out", "FOLDER", "folder of the run (default: a new one in runs)", c.out);
-  flags.add("--resume", "FOLDER", "continue a run; only --epochs, --rounds and --threads may differ",
+  flags.add("--resume", "FOLDER", "continue a run; only --epochs, --rounds, --threads and --mpi may differ",
             c.resume);
 }
 
@@ -118,18 +129,25 @@ class Optimisation {
         division_(sum_.size(), chooseWorkers()),
         constants_(*problem_, division_),
         regulariser_(command.options.regulariser()),
-        minimum_(problem_->minimum(division_.all, regulariser_)) {}
+        minimum_(isFirstRank() ? problem_->minimum(division_.all, regulariser_) : std::nullopt) {}
 
   int run() {
-    ThreadPool threads(command_.threads > 0 ? static_cast<std::size_t>(command_.threads) : 0);
+    ThreadPool threads(command_.threads > 0 ? static_cast<std::size_t>(command_.threads)
+                       : ranks() != nullptr ? 1
+                                            : 0);
     const CurrentWorkers help(threads);
     const StopSignals signals;
+    if (ranks() != nullptr) agreeWithRanks();
     const std::vector<std::string> names = methods();
     const bool isNew = command_.resume.empty();
     // Everything that can be wrong is found before a folder is made.
     std::vector<std::unique_ptr<RunningMethod>> built;
     for (const std::string& name : names)
       built.push_back(methodOf(name, *problem_, division_, constants_, command_.options));
+    if (!isFirstRank()) {
+      for (const auto& method : built) method->serve();
+      return 0;
+    }
     folder_ = isNew ? newFolder() : fs::path(command_.resume);
     for (std::size_t i = 0; i < names.size(); ++i) {
       const fs::path own = folder_ / folderName(names[i]);
@@ -144,16 +162,29 @@ class Optimisation {
     for (auto& run : runs_) {
       if (!isNew && fs::exists(run->stateFile())) run->load();
       if (!optimise(*run)) code = 1;
-      if (StopSignals::received() != 0) break;
+      if (StopSignals::received() != 0 || !lost_.empty()) break;
+      run->method().endServing();
     }
     finish();
-    if (StopSignals::received() == 0) return code;
+    if (!lost_.empty())
+      std::fprintf(stderr, "burt: %s%s\n", lost_.c_str(),
+                   StopSignals::received() != 0 ? " (launchers send the signal when a rank has died)" : "");
+    if (StopSignals::received() == 0 && lost_.empty()) return code;
     std::printf("stopped; resume with: %s optimise --resume %s\n", self().c_str(),
                 shellWord(folder_.string()).c_str());
-    return 128 + StopSignals::received();
+    return StopSignals::received() != 0 ? 128 + StopSignals::received() : 3;
   }
 
  private:
+  /// Before anything else: that all ranks run the same, and when they are given up.
+  void agreeWithRanks() {
+    ranks()->setStop([] { return StopSignals::received() != 0; });
+    ranks()->setPatience(std::chrono::seconds(command_.patience));
+    const std::size_t first = 0;
+    const std::string all = joined(arguments_) + textOf(sum_.value(problem_->start(), Batch(&first, 1)));
+    ranks()->requireSame({.kind = 2}, crc32c(all), "options or data");
+  }
+
   using Clock = std::chrono::steady_clock;
 
   std::uint64_t chooseWorkers() {
@@ -203,9 +234,13 @@ class Optimisation {
     std::printf("%s\n", problem_->describe().c_str());
     if (minimum_) std::printf("minimum %s = %.12g\n", isSmooth() ? "f*" : "of f + R", *minimum_);
     const auto plural = [](std::size_t count) { return count == 1 ? "" : "s"; };
-    std::printf("%zu worker%s of %zu sample%s each%s, %zu thread%s\n", division_.workers,
+    std::printf("%zu worker%s of %zu sample%s each%s, %zu thread%s%s\n", division_.workers,
                 plural(division_.workers), division_.each, plural(division_.each),
-                division_.all.size() < sum_.size() ? ", the rest is left out" : "", threads, plural(threads));
+                division_.all.size() < sum_.size() ? ", the rest is left out" : "", threads, plural(threads),
+                ranks() != nullptr ? " on each rank" : "");
+    if (ranks() != nullptr)
+      std::printf("%zu ranks: the server on the first%s\n", ranks()->size(),
+                  ranks()->size() > 1 ? ", the workers on the others" : ", and the workers too");
     for (const auto& run : runs_)
       std::printf("  %-18s %s\n", run->label().c_str(), run->method().description.c_str());
   }
@@ -223,13 +258,13 @@ class Optimisation {
              (command_.rounds > 0 && run.round() >= command_.rounds) || StopSignals::received() != 0;
     };
     while (isFinite && !isOver()) {
-      run.step();
+      if (!step(run)) break;
       if (static_cast<double>(run.gradients()) < next * n && !isOver()) continue;
       row = run.look(sum_, division_.all, minimum_);
       isFinite = std::isfinite(row.value);
       while (next * n <= static_cast<double>(row.gradients)) next += every;
       const auto now = Clock::now();
-      if (isatty(STDOUT_FILENO) != 0 && now - shown > std::chrono::milliseconds(100)) {
+      if (isTerminal() && now - shown > std::chrono::milliseconds(100)) {
         show(run, row, false);
         shown = now;
       }
@@ -246,6 +281,16 @@ class Optimisation {
                    run.label().c_str(), static_cast<unsigned long long>(row.round));
     return isFinite;
   }
+  /// A round; false if a rank was lost: then everything is as before it.
+  bool step(OptimiseRun& run) {
+    try {
+      run.step();
+    } catch (const Error& error) {
+      if (!isLossOfRank(error)) throw;
+      lost_ = error.what();
+    }
+    return lost_.empty();
+  }
   void show(const OptimiseRun& run, const OptimiseRow& row, bool isLast) const {
     const auto n = static_cast<double>(division_.all.size());
     std::string bits;
@@ -255,13 +300,13 @@ class Optimisation {
                     static_cast<double>(row.bitsUp) / static_cast<double>(division_.workers));
       bits = text;
     }
-    const bool isTerminal = isatty(STDOUT_FILENO) != 0;
-    std::printf("%s%-18s round %llu  %.1f epochs%s  %s %.6g%s  %s %.2e  %.2f s%s%s", isTerminal ? "\r" : "",
+    const bool isLive = isTerminal();
+    std::printf("%s%-18s round %llu  %.1f epochs%s  %s %.6g%s  %s %.2e  %.2f s%s%s", isLive ? "\r" : "",
                 run.label().c_str(), static_cast<unsigned long long>(row.round),
                 static_cast<double>(row.gradients) / n, bits.c_str(), isSmooth() ? "f" : "f + R", row.value,
                 minimum_ ? ((isSmooth() ? "  f - f* " : "  f + R - min ") + shortText(row.gap)).c_str() : "",
                 isSmooth() ? "|grad f|" : "|x - prox(x - grad f)|", row.gradientNorm, row.seconds,
-                isTerminal ? "\033[K" : "", isLast ? "\n" : "");
+                isLive ? "\033[K" : "", isLast ? "\n" : "");
     std::fflush(stdout);
   }
   static std::string shortText(double number) {
@@ -271,6 +316,9 @@ class Optimisation {
   }
   bool isSmooth() const { return std::holds_alternative<NoRegulariser>(regulariser_); }
   void finish() const {
+    for (const auto& run : runs_)
+      if (const std::string wire = run->method().wire(); !wire.empty())
+        std::printf("wire of %s: %s\n", run->label().c_str(), wire.c_str());
     const std::string path = (folder_ / "curves.svg").string(),
                       svg = pictureOf(runs_, division_.all.size(), division_.workers, problem_->describe(),
                                       isSmooth());
@@ -291,6 +339,7 @@ class Optimisation {
   std::optional<double> minimum_;
   fs::path folder_;
   std::vector<std::unique_ptr<OptimiseRun>> runs_;
+  std::string lost_;
 };
 
 }  // namespace
@@ -306,10 +355,13 @@ int optimise(std::span<const std::string> arguments) {
   std::vector<std::string> all(arguments.begin(), arguments.end());
   if (!command.resume.empty()) {
     std::size_t allowed = 1;
-    for (const char* name : {"--epochs", "--rounds", "--threads"}) allowed += flags.isGiven(name) ? 1 : 0;
+    for (const char* name : {"--epochs", "--rounds", "--threads", "--mpi", "--patience"})
+      allowed += flags.isGiven(name) ? 1 : 0;
     if (flags.givenCount() > allowed)
       throw BadInput(
-          "--resume continues a run as it was; only --epochs, --rounds and --threads may be given with it");
+          "--resume continues a run as it was; only --epochs, --rounds, --threads, --mpi and --patience may "
+          "be "
+          "given with it");
     const Command given = command;
     all = argumentsOf(given.resume);
     command = Command();
@@ -321,6 +373,7 @@ int optimise(std::span<const std::string> arguments) {
     if (flags.isGiven("--epochs")) command.epochs = given.epochs;
     if (flags.isGiven("--rounds")) command.rounds = given.rounds;
     if (flags.isGiven("--threads")) command.threads = given.threads;
+    command.patience = given.patience;
   }
   for (const std::string& argument : all)
     if (argument.find('\n') != std::string::npos || !isUtf8(argument))

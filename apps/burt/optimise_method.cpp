@@ -33,6 +33,13 @@ class Builder {
     if ((options_.l1 > 0 || options_.box > 0) && name.method != "gd" && name.method != "sgd")
       throw BadInput("--l1 and --box are for gd and sgd, whose steps are proximal; '" + name.method +
                      "' has none");
+    const bool isFederated = name.method.starts_with("ef21") || name.method.ends_with("marina");
+    if (ranks() != nullptr && !isFederated)
+      throw BadInput(
+          "--mpi is for methods of a server and workers: ef21, ef21-w, marina and vr-marina; run '" +
+          name.method + "' without it, on --threads");
+    if (options_.isBlockwise && !isFederated)
+      throw BadInput("--blockwise is for methods that compress: ef21, ef21-w, marina and vr-marina");
     if (name.method == "gd") return sgd(division_.all.size(), true);
     if (name.method == "sgd") return sgd(options_.tau, false);
     if (name.method == "page") return page();
@@ -61,6 +68,7 @@ class Builder {
     return method;
   }
   std::size_t dimension() const { return problem_.start().size(); }
+  VectorBlocks blocks() const { return options_.isBlockwise ? problem_.blocks() : VectorBlocks(); }
 
   /// Samples of a stochastic gradient.
   std::size_t samples(std::uint64_t tau) const {
@@ -110,8 +118,9 @@ class Builder {
   }
   std::unique_ptr<RunningMethod> ef21(const MethodName& name) {
     const AnyCompressor compressor = compressorFromText(name.compressor);
-    const double a = alpha(compressor, dimension());
-    Ef21Options options{.compressor = compressor, .workers = division_.workers, .seed = options_.seed};
+    const double a = alpha(compressor, blocks(), dimension());
+    Ef21Options options{
+        .compressor = compressor, .workers = division_.workers, .seed = options_.seed, .blocks = blocks()};
     const bool isWeighted = name.method == "ef21-w";
     if (isWeighted) {
       if (!problem_.smoothness(division_.of(0)))
@@ -127,9 +136,11 @@ class Builder {
         },
         isWeighted ? "1 / (L + mean L_i xi)" : "1 / (L + L+ xi)");
     return described(std::make_unique<Distributed<Ef21Server<double>, Ef21Client>>(
-        problem_, division_, options, [&](std::size_t i) {
-          return Ef21ClientOptions{
-              .compressor = compressor, .worker = i, .weight = isWeighted ? options.weights[i] : 0.0};
+        RoundMethod::ef21, problem_, division_, options, [&](std::size_t i) {
+          return Ef21ClientOptions{.compressor = compressor,
+                                   .worker = i,
+                                   .weight = isWeighted ? options.weights[i] : 0.0,
+                                   .blocks = options.blocks};
         }));
   }
   std::unique_ptr<RunningMethod> marina(const MethodName& name) {
@@ -139,10 +150,11 @@ class Builder {
                       batch = !isReduced           ? 0
                               : options_.batch > 0 ? static_cast<std::size_t>(options_.batch)
                                                    : std::max<std::size_t>(1, each / 8);
-    MarinaOptions options{.compressor = compressor, .workers = division_.workers, .seed = options_.seed};
+    MarinaOptions options{
+        .compressor = compressor, .workers = division_.workers, .seed = options_.seed, .blocks = blocks()};
     options.probability = isReduced ? vrMarinaProbability<double>(compressor, d, each, batch)
                                     : marinaProbability<double>(compressor, d);
-    const double w = omega(compressor, d);
+    const double w = omega(compressor, options.blocks, d);
     options.stepSize = chosen(
         [&] {
           const double workers = burtorch::rootMeanSquare(constants_.ofWorkers());
@@ -153,9 +165,12 @@ class Builder {
         isReduced ? "1 / (L+ + sqrt((1 - p) / (p n) (omega L+^2 + (1 + omega) S^2 / b)))"
                   : "1 / (L+ (1 + sqrt((1 - p) omega / (p n))))");
     return described(std::make_unique<Distributed<MarinaServer<double>, MarinaClient>>(
-        problem_, division_, options, [&](std::size_t i) {
-          return MarinaClientOptions{
-              .compressor = compressor, .worker = i, .batch = batch, .keepsPrevious = false};
+        RoundMethod::marina, problem_, division_, options, [&](std::size_t i) {
+          return MarinaClientOptions{.compressor = compressor,
+                                     .worker = i,
+                                     .batch = batch,
+                                     .keepsPrevious = false,
+                                     .blocks = options.blocks};
         }));
   }
 

@@ -6,6 +6,7 @@
 #include <burtorch/optimise/in_process.hpp>
 #include <burtorch/optimise/marina.hpp>
 #include <burtorch/optimise/mindflayer.hpp>
+#include <burtorch/optimise/over_ranks.hpp>
 #include <burtorch/optimise/page.hpp>
 #include <burtorch/optimise/ringmaster.hpp>
 #include <burtorch/optimise/sgd.hpp>
@@ -14,10 +15,13 @@
 #include <functional>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "optimise_problem.hpp"
+#include "ranks.hpp"
 
 namespace burt {
 
@@ -27,6 +31,7 @@ struct MethodOptions {
   std::uint64_t delay = 0;                        // R of Ringmaster; 0: theory's, or the number of workers
   double stepSize = 0, stepFactor = 1, accuracy = 0, l1 = 0, box = 0;
   std::uint64_t seed = 1;
+  bool isBlockwise = false;  // each block of parameters is compressed on its own
 
   burtorch::Regulariser regulariser() const {
     if (l1 > 0 && box > 0) throw BadInput("--l1 and --box: expected one of them");
@@ -55,6 +60,12 @@ class RunningMethod {
   virtual std::uint64_t bitsDown() const { return 0; }
   virtual double clock() const { return std::nan(""); }  // simulated seconds, where there are any
   virtual void visitState(const StateVisitor& visit) = 0;
+  /// With ranks: what all but rank 0 do until it ends them; on rank 0, after a state was loaded, and the end.
+  virtual void serve() {}
+  virtual void sendState() {}
+  virtual void endServing() {}
+  /// What went over the wire beside what was counted, for people; or nothing.
+  virtual std::string wire() const { return {}; }
   /// "step size 0.12 = 1 / L"
   std::string description;
 };
@@ -94,36 +105,79 @@ template <template <class> class Method> class Central final : public RunningMet
   Method<Part> method_;
 };
 
-/// A server and workers in this process.
+/// A server and workers: all in this process, or the server on rank 0 and the workers on the other ranks.
 template <class Server, template <class> class Client> class Distributed final : public RunningMethod {
  public:
   using Part = burtorch::PartOf<Problem::Sum>;
 
   template <class ServerOptions, class ClientOptions>
-  Distributed(const Problem& problem, const Division& division, const ServerOptions& options,
-              ClientOptions clientOptions)
-      : server_(problem.start(), options) {
-    for (std::size_t i = 0; i < division.workers; ++i) sums_.push_back(problem.sum());
-    for (std::size_t i = 0; i < division.workers; ++i) {
-      const burtorch::Batch own = division.of(i);
-      parts_.emplace_back(sums_[i], std::vector<std::size_t>(own.begin(), own.end()));
+  Distributed(burtorch::RoundMethod method, const Problem& problem, const Division& division,
+              const ServerOptions& options, ClientOptions clientOptions)
+      : method_(method), isInParts_(options.blocks.count() > 1), server_(problem.start(), options) {
+    const bool isOnRanks = ranks() != nullptr && ranks()->size() > 1;
+    // Rank 0 has clients for all workers, which compute nothing.
+    const auto own = isOnRanks && !isFirstRank()
+                         ? burtorch::WorkerRange::of(ranks()->rank(), ranks()->size(), division.workers)
+                         : burtorch::WorkerRange{0, division.workers};
+    first_ = own.first;
+    const std::size_t count = own.end - own.first;
+    for (std::size_t i = 0; i < count; ++i) sums_.push_back(problem.sum());
+    for (std::size_t i = 0; i < count; ++i) {
+      const burtorch::Batch samples = division.of(first_ + i);
+      parts_.emplace_back(sums_[i], std::vector<std::size_t>(samples.begin(), samples.end()));
     }
-    for (std::size_t i = 0; i < division.workers; ++i) clients_.emplace_back(parts_[i], clientOptions(i));
-    round_ = std::make_unique<burtorch::InProcess<Server, Client<Part>>>(server_, std::span(clients_));
+    for (std::size_t i = 0; i < count; ++i) clients_.emplace_back(parts_[i], clientOptions(first_ + i));
+    if (isOnRanks && isFirstRank())
+      overRanks_.emplace(*ranks(), server_, std::span(clients_));
+    else if (!isOnRanks)
+      inProcess_.emplace(server_, std::span(clients_));
   }
-  void step() override { round_->round(); }
+  void step() override { overRanks_ ? overRanks_->round() : inProcess_->round(); }
   std::span<const double> x() const override { return server_.x(); }
-  std::uint64_t gradients() const override { return round_->gradients(); }
-  std::uint64_t bitsUp() const override { return round_->bitsUp(); }
-  std::uint64_t bitsDown() const override { return round_->bitsDown(); }
-  void visitState(const StateVisitor& visit) override { round_->visitState(visit); }
+  std::uint64_t gradients() const override {
+    return overRanks_ ? overRanks_->gradients() : inProcess_->gradients();
+  }
+  std::uint64_t bitsUp() const override { return server_.bitsUp(); }
+  std::uint64_t bitsDown() const override { return server_.bitsDown(); }
+  void visitState(const StateVisitor& visit) override {
+    overRanks_ ? overRanks_->visitState(visit) : inProcess_->visitState(visit);
+  }
+  void serve() override {
+    burtorch::ClientsOnRank(*ranks(), method_, std::span(clients_), first_, server_.parameterCount(),
+                            isInParts_)
+        .serve();
+  }
+  void sendState() override {
+    bitsBefore_ = {server_.bitsUp(), server_.bitsDown()};
+    if (overRanks_) overRanks_->sendState();
+  }
+  void endServing() override {
+    if (overRanks_) overRanks_->end();
+  }
+  std::string wire() const override {
+    if (!overRanks_) return {};
+    const burtorch::WireCounts &up = overRanks_->up(), &down = overRanks_->down();
+    const std::uint64_t upHeaders = up.messages * overRanks_->stated,
+                        downHeaders = down.messages * burtorch::Ranks::headerBytes,
+                        counted = (server_.bitsDown() - bitsBefore_.second) / 8;
+    return "up " + textOf(up.bytes) + " bytes = " + textOf((server_.bitsUp() - bitsBefore_.first) / 8) +
+           " counted + " + textOf(upHeaders) + " of " + textOf(up.messages) + " headers; down " +
+           textOf(down.bytes) + " = " + textOf(down.bytes - downHeaders) + " + " + textOf(downHeaders) +
+           " of " + textOf(down.messages) + " headers, where " + textOf(counted) +
+           " are counted: workers of a rank share x";
+  }
 
  private:
+  burtorch::RoundMethod method_;
+  bool isInParts_;
+  std::size_t first_ = 0;
+  std::pair<std::uint64_t, std::uint64_t> bitsBefore_{0, 0};
   std::vector<Problem::Sum> sums_;
   std::vector<Part> parts_;
   std::vector<Client<Part>> clients_;
   Server server_;
-  std::unique_ptr<burtorch::InProcess<Server, Client<Part>>> round_;
+  std::optional<burtorch::InProcess<Server, Client<Part>>> inProcess_;
+  std::optional<burtorch::ServerOverRanks<Server, Client<Part>>> overRanks_;
 };
 
 /// How long the k-th gradient of a worker takes by a simulated clock: worker i, counted from 1, takes i / 2 seconds and a random

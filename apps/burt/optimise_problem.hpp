@@ -7,6 +7,7 @@
 #include <burtorch/io/libsvm.hpp>
 #include <burtorch/model/char_mlp.hpp>
 #include <burtorch/model/gpt.hpp>
+#include <burtorch/optimise/blockwise.hpp>
 #include <burtorch/optimise/prox.hpp>
 #include <burtorch/oracle/any_sum.hpp>
 #include <burtorch/oracle/linear_problem.hpp>
@@ -43,6 +44,8 @@ class Problem {
   /// Of f + R.
   virtual std::optional<double> minimum(burtorch::Batch, const burtorch::Regulariser&) const { return {}; }
   virtual std::vector<double> start() const = 0;
+  /// Those of the parameters, if it is a model.
+  virtual burtorch::VectorBlocks blocks() const { return {}; }
   virtual std::string describe() const = 0;
 };
 
@@ -109,6 +112,7 @@ template <class Model, class Config, class Corpus, class Samples> class TokenPro
         std::make_unique<burtorch::TokenOracle<Model, SomeSamples<Samples>>>(model_, store_, samples_));
   }
   std::vector<double> start() const override { return {store_.values().begin(), store_.values().end()}; }
+  burtorch::VectorBlocks blocks() const override { return burtorch::VectorBlocks(model_.layout()); }
   std::string describe() const override {
     return std::string(what_) + ": " + textOf(std::uint64_t{samples_.count}) + " samples, " +
            textOf(std::uint64_t{store_.size()}) + " parameters, not convex";

@@ -114,6 +114,7 @@ class OptimiseRun {
     method_->visitState(
         {.numbers = [&](const std::string& name, std::span<double> into) { file.read(name, into); },
          .count = [&](const std::string& name, std::uint64_t& count) { number("state." + name, count); }});
+    method_->sendState();
     number("run.round", round_);
     number("run.gradients", before_.gradients);
     number("run.bits_up", before_.bitsUp);

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "ranks.hpp"
+
 namespace burt {
 
 /// Peak resident memory of this process, in MB.
@@ -21,6 +23,9 @@ inline double peakMegabytes() {
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) / 1024;  // Linux counts in KB
 }
+
+/// Whether a person looks at stdout as it comes. mpirun gives its ranks a terminal, whatever its own output is.
+inline bool isTerminal() { return ranks() == nullptr && isatty(STDOUT_FILENO) != 0; }
 
 /// 0:07, 12:34, 1:02:03
 inline std::string clockTime(double seconds) {
@@ -59,10 +64,7 @@ class Progress {
   using Clock = std::chrono::steady_clock;
 
   Progress(std::uint64_t firstStep, std::uint64_t steps, std::size_t tokensPerStep)
-      : first_(firstStep),
-        steps_(steps),
-        tokensPerStep_(tokensPerStep),
-        isLive_(isatty(STDOUT_FILENO) != 0) {}
+      : first_(firstStep), steps_(steps), tokensPerStep_(tokensPerStep), isLive_(isTerminal()) {}
 
   bool isLive() const { return isLive_; }
 

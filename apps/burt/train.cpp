@@ -21,6 +21,7 @@
 #include "metrics.hpp"
 #include "model_file.hpp"
 #include "progress.hpp"
+#include "ranks.hpp"
 #include "run_data.hpp"
 #include "system.hpp"
 #include "train_jobs.hpp"
@@ -83,7 +84,9 @@ template <class Job> class Session {
         oracle_(
             owned_.model, owned_.parameters,
             BothParts<Samples>{job_.samples(Part::train, config_), job_.samples(Part::validation, config_)},
-            chosenTile()),
+            TokenOracleOptions{.tile = static_cast<std::size_t>(chosenTile()),
+                               .shards = static_cast<std::size_t>(options.shards),
+                               .ranks = ranks()}),
         train_(oracle_, job_.samples(Part::train, config_).size()),
         validation_(oracle_, train_.size()),
         optimizer_(methodOf(options), owned_.parameters.size()),
@@ -109,6 +112,11 @@ template <class Job> class Session {
   int run(const Place& place);
 
  private:
+  int follow(bool isNew);
+  StopReason trainOnRanks(FunctionRef<bool(const TrainingStep&)> observe, std::string& lost);
+  int endAfterLoss(const std::string& lost, Metrics& metrics);
+  std::uint64_t fingerprint();
+
   using Clock = Progress::Clock;
 
   static Config resolved(Config config, const AnyTokenizer& tokenizer) {
@@ -133,7 +141,9 @@ template <class Job> class Session {
     plan_.everyFurther = tapeBytes(owned_.model, owned_.parameters, 2) - plan_.firstSample;
     plan_.step = samplesPerStep(options_);
     plan_.validation = validationSamples(options_);
-    plan_.shards = [this](std::uint64_t batch) { return Oracle::shardCount(owned_.model, batch); };
+    plan_.shards = [this](std::uint64_t batch) {
+      return options_.shards > 0 ? std::min(options_.shards, batch) : Oracle::shardCount(owned_.model, batch);
+    };
     if (options_.memory.empty()) return options_.tile;
     const std::uint64_t limit = parseBytes("--memory", options_.memory), wanted = options_.tile,
                         most = wanted > 0 ? wanted : owned_.model.bestTile();
@@ -147,7 +157,7 @@ template <class Job> class Session {
   std::uint64_t samplesOnTape() const { return plan_.samplesOnTape(oracle_.tile()); }
   /// As many threads as are wanted, or as have room.
   std::size_t chosenThreads(std::uint64_t wanted) const {
-    const std::uint64_t most = wanted > 0 ? wanted : ThreadPool::coreCount();
+    const std::uint64_t most = wanted > 0 ? wanted : ranks() != nullptr ? 1 : ThreadPool::coreCount();
     if (options_.memory.empty()) return most;
     return plan_.threadsFor(parseBytes("--memory", options_.memory), samplesOnTape(), most);
   }
@@ -179,8 +189,15 @@ template <class Job> class Session {
     saveTraining((folder_ / stateName).string(), owned_.parameters, optimizer_, training_.rng(), metadata_);
     savedStep_ = training_.stepsDone();
   }
+  /// While it lives, this rank computes without the others.
+  struct Alone {
+    Oracle& oracle;
+    explicit Alone(Oracle& o) : oracle(o) { oracle.setAlone(true); }
+    ~Alone() { oracle.setAlone(false); }
+  };
   /// The loss of the parameters as they are after this step.
   double lossAfter(const TrainingStep& step) {
+    const Alone alone(oracle_);
     return step.isEvaluated() ? step.validationLoss : train_.value(training_.batch());
   }
   bool isSaveDue(const TrainingStep& step) const {
@@ -233,6 +250,7 @@ template <class Job> class Session {
   void keepLastFinite() {
     const std::uint64_t wanted = training_.stepsDone() - std::min<std::uint64_t>(1, training_.stepsDone());
     if (wanted > savedStep_) {
+      const Alone alone(oracle_);
       load(SafetensorsFile((folder_ / stateName).string()));
       training_.run(
           [&](const TrainingStep& step) { return step.step < wanted && StopSignals::received() == 0; });
@@ -258,8 +276,19 @@ template <class Job> class Session {
     std::printf("%llu steps of %llu samples, results in %s\n",
                 static_cast<unsigned long long>(options_.steps),
                 static_cast<unsigned long long>(samplesPerStep(options_)), folder_.c_str());
-    std::printf("memory: %s\n", plan_.text(samplesOnTape(), threads).c_str());
+    if (ranks() != nullptr) introduceRanks();
+    std::printf("memory%s: %s\n", ranks() != nullptr ? " of a rank" : "",
+                plan_.text(samplesOnTape(), threads).c_str());
     std::fflush(stdout);
+  }
+  void introduceRanks() const {
+    const std::uint64_t count = ranks()->size(), parts = plan_.shards(samplesPerStep(options_));
+    std::printf("ranks: %llu, for the %llu parts of a batch\n", static_cast<unsigned long long>(count),
+                static_cast<unsigned long long>(parts));
+    if (count > parts)
+      std::printf(
+          "%llu of them have nothing to do: start the run with a larger --batch, or with --shards %llu\n",
+          static_cast<unsigned long long>(count - parts), static_cast<unsigned long long>(count));
   }
   std::string sampleText(std::uint64_t step) {
     return job_.sampleText(owned_, options_, Rng(options_.seed, step));
@@ -308,6 +337,12 @@ template <class Job> int Session<Job>::run(const Place& place) {
   burtorch::ThreadPool threads(chosenThreads(place.threads));
   const burtorch::CurrentWorkers help(threads);
   const StopSignals signals;
+  if (ranks() != nullptr) {
+    ranks()->setStop([] { return StopSignals::received() != 0; });
+    ranks()->setPatience(std::chrono::seconds(place.patience));
+    ranks()->requireSame({.kind = 2}, fingerprint(), "options, data or parameters");
+    if (!isFirstRank()) return follow(place.resume.empty());
+  }
   const auto start = Clock::now();
   if (place.resume.empty()) {
     if (!isStarting()) return 1;
@@ -322,21 +357,24 @@ template <class Job> int Session<Job>::run(const Place& place) {
   Progress progress(training_.stepsDone(), options_.steps,
                     samplesPerStep(options_) * job_.tokensPerSample(config_));
   TrainingStep last;
-  StopReason end = training_.run([&](const TrainingStep& step) {
+  std::string lost;
+  const auto observe = [&](const TrainingStep& step) {
     last = step;
     metrics.add(step, std::chrono::duration<double>(Clock::now() - start).count());
     progress.show(step);
-    if (!step.isFinite()) return false;
+    if (!step.isFinite() || !validation_.interruption().empty()) return false;
     if (options_.sampleEvery > 0 && (step.step % options_.sampleEvery == 0 || step.step == 1))
       progress.aside([&] {
         progress.say("--- sample at step " + std::to_string(step.step) + "\n" + sampleText(step.step));
       });
     if (isSaveDue(step)) progress.aside([&] { saveOnTheWay(step, metrics, progress); });
     return StopSignals::received() == 0;
-  });
+  };
+  StopReason end = trainOnRanks(observe, lost);
   progress.finish();
   std::puts(progress.losses().c_str());
   progress.warn(metrics.flush());
+  if (!lost.empty()) return endAfterLoss(lost, metrics);
   if (end == StopReason::stopped && savedStep_ != training_.stepsDone() && !std::isfinite(lossAfter(last)))
     end = StopReason::notFinite;
   if (end == StopReason::notFinite) {
@@ -353,6 +391,53 @@ template <class Job> int Session<Job>::run(const Place& place) {
   std::printf("stopped after step %llu; resume with: %s\n",
               static_cast<unsigned long long>(training_.stepsDone()), resumeCommand().c_str());
   return 128 + StopSignals::received();
+}
+
+/// What the other ranks do: the same steps, of which rank 0 tells. Whether the run goes on is decided there.
+template <class Job> int Session<Job>::follow(bool isNew) {
+  if (isNew && !training_.rehearse().isFinite()) return 1;
+  std::string lost;
+  const StopReason end = trainOnRanks([](const TrainingStep& step) { return step.isFinite(); }, lost);
+  if (!lost.empty()) throw BadInput(lost);
+  return end == StopReason::finished ? 0 : 1;
+}
+
+/// The training. If a rank is lost, or a signal comes while others are waited for, `lost` says so, and everything is as after the
+/// last whole step.
+template <class Job>
+StopReason Session<Job>::trainOnRanks(FunctionRef<bool(const TrainingStep&)> observe, std::string& lost) {
+  StopReason end = StopReason::stopped;
+  try {
+    end = training_.run(observe);
+    lost = validation_.interruption();
+  } catch (const Error& error) {
+    if (!isLossOfRank(error)) throw;
+    lost = error.what();
+  }
+  return end;
+}
+/// Saves what there is. It was finite when its gradient was taken; what the last step made of it is looked at.
+template <class Job> int Session<Job>::endAfterLoss(const std::string& lost, Metrics& metrics) {
+  const int signal = StopSignals::received();
+  std::fprintf(stderr, "burt: %s%s\n", lost.c_str(),
+               signal != 0 ? " (launchers send the signal when a rank has died)" : "");
+  const bool isFinite =
+      std::ranges::all_of(owned_.parameters.values(), [](float x) { return std::isfinite(x); });
+  if (isFinite && savedStep_ != training_.stepsDone()) save();
+  writePicture(metrics);
+  std::printf("stopped after step %llu; resume, on any number of ranks or without --mpi, with: %s --mpi\n",
+              static_cast<unsigned long long>(savedStep_), resumeCommand().c_str());
+  return signal != 0 ? 128 + signal : 3;
+}
+/// Says in one number from what a rank starts.
+template <class Job> std::uint64_t Session<Job>::fingerprint() {
+  std::string options;
+  for (const auto& [key, value] : metadata_)
+    if (key != dataKey) options += key + "=" + value + "\n";
+  options += textOf(training_.stepsDone()) + " " + textOf(training_.rng().state());
+  const std::span<const float> x = owned_.parameters.values();
+  const std::string_view bytes(reinterpret_cast<const char*>(x.data()), x.size_bytes());
+  return std::uint64_t{crc32c(options)} << 32 | crc32c(bytes);
 }
 
 /// What a new run begins with that is not its own: the parameters of a model, and tokens.
@@ -454,7 +539,7 @@ template <class Job> int trainModel(std::span<const std::string> arguments) {
     return 0;
   }
   if (place.resume.empty()) {
-    checkPlace(place);
+    if (isFirstRank()) checkPlace(place);
     Beginning beginning = beginningOf<Job>(flags, options, config);
     const Data data(options.data, Job::defaultText());
     const Job job =

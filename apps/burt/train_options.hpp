@@ -15,7 +15,8 @@ namespace burt {
 struct TrainOptions {
   std::string data, tokenizer;
   std::uint64_t steps = 0, batch = 0, tile = 0, seed = 1337, warmup = 100, evaluateEvery = 0,
-                evaluationBatches = 0, accumulate = 1, sampleEvery = 0, sampleLength = 300, topK = 0;
+                evaluationBatches = 0, accumulate = 1, sampleEvery = 0, sampleLength = 300, topK = 0,
+                shards = 0;
   double learningRate = 0, minimumRate = 0, weightDecay = 0.01, beta2 = 0.99, momentum = 0.9, clip = 1,
          validation = 0.1, temperature = 0.8;
   std::string memory, saveEvery = "10m";
@@ -36,6 +37,8 @@ template <> struct Fields<TrainOptions> {
         number("accumulate", &O::accumulate, 1, 1'000'000,
                "batches per step: as --batch times as many, and in the same memory"),
         number("tile", &O::tile, 0, 65'536, "samples recorded at a time; 1: least memory, 0: fastest"),
+        later(number("shards", &O::shards, 0, 65'536,
+                     "parts of a batch that threads and ranks share; 0: as many as pay")),
         text("memory", &O::memory, "SIZE",
              "let --tile and the number of threads be what fits into so much memory: 512M, 2G"),
         number("lr", &O::learningRate, 0, 1000, "learning rate"),
@@ -70,19 +73,22 @@ template <> struct Fields<TrainOptions> {
   }
 };
 
-/// Where a run lives, and how many threads compute it. Neither changes a bit of the result.
+/// Where a run lives, and how many threads and ranks compute it. Neither changes a bit of the result.
 struct Place {
   std::string out, resume;
-  std::uint64_t threads = 0;
-  bool isOverwriting = false;
+  std::uint64_t threads = 0, patience = 600;
+  bool isOverwriting = false, isOnRanks = false;
 
   void addTo(Flags& flags) {
     flags.add("--out", "DIR", "folder for the results; default: a new one under runs/", out);
     flags.add("--overwrite", "let --out replace an earlier run", isOverwriting);
     flags.add("--resume", "DIR", "continue the run in DIR, with the options that it was started with",
               resume);
-    flags.add("--threads", "threads that share the work of a step; 0: as many as there are cores", threads, 0,
-              1024);
+    flags.add("--threads",
+              "threads that share the work of a step; 0: as many as there are cores, or 1 with --mpi",
+              threads, 0, 1024);
+    flags.add("--mpi", "share the batches among the ranks of mpirun or srun: the same bits", isOnRanks);
+    flags.add("--patience", "seconds after which a silent rank of --mpi is given up", patience, 1, 1'000'000);
   }
 };
 

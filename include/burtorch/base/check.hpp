@@ -19,6 +19,8 @@ enum class ErrorCode {
   badFile,          // a file that is damaged or of another kind; one that only does not fit is an argument
   notFinite,        // a number that must be finite is not
   unsupported,      // possible in principle, not here
+  stopped,          // the caller's stop ended a wait
+  peerLost,         // another rank has left, died or fallen silent
   internal,         // a mistake of the library's own
 };
 

@@ -29,6 +29,7 @@ struct Ef21Options {
   std::size_t workers = 1;
   std::uint64_t seed = 0;
   std::vector<double> weights{};
+  VectorBlocks blocks{};  // compressed on their own; the clients' too
 };
 
 /// The server of EF21: broadcast, receive, finishRound.
@@ -40,7 +41,8 @@ template <class T> class Ef21Server : public RoundServer<T> {
                         .fullProbability = isIdentity(options.compressor, start.size()) ? 1.0 : 0.0,
                         .isFirstFull = false,
                         .toleratesAbsence = true},
-                       start, options.compressor, options.stepSize, weightsOf(options), options.seed) {}
+                       start, options.compressor, options.blocks, options.stepSize, weightsOf(options),
+                       options.seed) {}
 
  private:
   static std::vector<double> weightsOf(const Ef21Options& options) {
@@ -66,6 +68,7 @@ struct Ef21ClientOptions {
   double weight = 0;  // this worker's weight in EF21-W; 0: 1/n
   /// Of an oracle with knobs: ask for the coordinates only that are sent, where they are known before.
   bool computesOnlySent = false;
+  VectorBlocks blocks{};
 };
 
 /// A client of EF21, over its own data.
@@ -74,8 +77,13 @@ template <FiniteSum F> class Ef21Client {
   using Scalar = typename F::Scalar;
 
   Ef21Client(F& f, const Ef21ClientOptions& options)
-      : f_(&f), options_(options), samples_(f.size()), estimate_(f.parameterCount()) {
-    checkCompressor(options.compressor, f.parameterCount());
+      : f_(&f),
+        options_(options),
+        compressed_{options.compressor, options.blocks, MessageForm::contractive},
+        whole_{Identity{}, options.blocks, MessageForm::unbiased},
+        samples_(f.size()),
+        estimate_(f.parameterCount()) {
+    options.blocks.check(options.compressor, f.parameterCount());
   }
 
   /// Answers a broadcast. With `stop`, which is polled, this may end early: then it returns false, there is no answer and the
@@ -89,23 +97,56 @@ template <FiniteSum F> class Ef21Client {
   /// The same in the server's process, where x is read in place.
   bool answer(const RoundHeader& round, std::span<const Scalar> x, std::span<const Scalar> /*previous*/,
               RoundScratch<Scalar>& scratch, std::vector<std::byte>& message, FunctionRef<bool()> stop = {}) {
-    if (round.round < nextRound_) detail::failBroadcast("the round was answered already");
-    if (options_.worker >= round.workers) detail::failBroadcast("this worker is not among its workers");
-    const CompressionKey key{round.seed, round.round, static_cast<std::uint32_t>(options_.worker)};
+    const CompressionKey key = begin(round);
     const std::span<Scalar> gradient = scratch.first(estimate_.size());
-    Wanted wanted;
-    if (options_.computesOnlySent && !round.isFull)
-      wanted =
-          wantedOf(headerOf<Scalar>(options_.compressor, estimate_.size(), key, MessageForm::contractive),
-                   memory_.set, blocks_);
     double value = 0;
-    if (!roundGradient(*f_, x, samples_, gradient, wanted, stop, value)) return false;
-    const Scalar scale =
-        options_.weight == 0 ? Scalar{1} : static_cast<Scalar>(1 / (round.workers * options_.weight));
-    compress(round.isFull, gradient, scale, key, message);
+    if (!roundGradient(*f_, x, samples_, gradient, wantedIn(round, key), stop, value)) return false;
+    message.assign(AnswerHeader::bytes, std::byte{});
+    const VectorForm& form = formOf(round);
+    withSource(round, gradient, estimate_, [&](const auto& source) {
+      encodeBlocks(form.compressor, form.blocks, key, form.form, source, memory_, message);
+    });
     AnswerHeader{RoundMethod::ef21, round.isFull, key.worker, round.round, value}.write(message.data());
-    nextRound_ = round.round + 1;
+    follow(round, message);
     return true;
+  }
+  /// Answers in parts: hands `emit(block, bytes)` the vector of each block as soon as its gradient is final, while the sweep goes
+  /// on, and returns the header of the answer, which ends it. Put together in the order of the blocks the answer has the bytes of
+  /// `answer`. If this ends early, or `emit` throws, the client is as before.
+  template <class Emit>
+  bool answerInParts(const RoundHeader& round, std::span<const Scalar> x,
+                     std::span<const Scalar> /*previous*/, RoundScratch<Scalar>& scratch, AnswerParts& parts,
+                     std::vector<std::byte>& header, Emit emit, FunctionRef<bool()> stop = {}) {
+    const CompressionKey key = begin(round);
+    const VectorForm& form = formOf(round);
+    parts.start(form.blocks.count());
+    double value = 0;
+    const auto onFinal = [&](std::size_t block, std::span<const Scalar> gradient) {
+      std::vector<std::byte>& part = parts.open(block);
+      const auto estimate = form.blocks.of(std::span<const Scalar>(estimate_), block);
+      withSource(round, gradient, estimate, [&](const auto& source) {
+        encode(form.compressor, form.blocks.keyOf(key, block), form.form, source, memory_, part);
+      });
+      emit(block, std::span<const std::byte>(part));
+    };
+    if (!roundGradientInBlocks(*f_, x, samples_, scratch.first(estimate_.size()), wantedIn(round, key), stop,
+                               form.blocks, onFinal, value))
+      return false;
+    header.resize(AnswerHeader::bytes);
+    AnswerHeader{RoundMethod::ef21, round.isFull, key.worker, round.round, value}.write(header.data());
+    follow(round, parts.joined(header));
+    return true;
+  }
+  /// Brings a client to where the one is that sent this answer, which must have been checked.
+  void follow(const RoundHeader& round, std::span<const std::byte> answer) {
+    if (round.isFull) std::fill(estimate_.begin(), estimate_.end(), Scalar{0});
+    formOf(round).template forEachVector<Scalar>(
+        answer.subspan(AnswerHeader::bytes), estimate_.size(), keyOf(round),
+        [&](std::size_t block, const MessageHeader& header, std::span<const std::byte> vector) {
+          detail::addChecked<Scalar>(header, vector, 1, options_.blocks.of(std::span(estimate_), block),
+                                     memory_.set);
+        });
+    nextRound_ = round.round + 1;
   }
 
   /// g_i.
@@ -128,31 +169,47 @@ template <FiniteSum F> class Ef21Client {
     std::size_t size() const { return gradient.size(); }
     Scalar operator[](std::size_t i) const { return scale * gradient[i] - estimate[i]; }
   };
+  /// What a full round sends.
+  struct Scaled {
+    using Scalar = typename F::Scalar;
+    std::span<const Scalar> gradient;
+    Scalar scale;
+    std::size_t size() const { return gradient.size(); }
+    Scalar operator[](std::size_t i) const { return scale * gradient[i]; }
+  };
 
-  void compress(bool isFull, std::span<Scalar> gradient, Scalar scale, const CompressionKey& key,
-                std::vector<std::byte>& message) {
-    if (isFull) {
-      if (scale != 1)
-        for (Scalar& number : gradient) number = scale * number;
-      encode(Identity{}, key, MessageForm::unbiased, Numbers<Scalar>{gradient}, memory_, message,
-             AnswerHeader::bytes);
-      std::copy(gradient.begin(), gradient.end(), estimate_.begin());
-      return;
-    }
-    encode(options_.compressor, key, MessageForm::contractive, Difference{gradient, estimate_, scale},
-           memory_, message, AnswerHeader::bytes);
-    const auto vector = std::span<const std::byte>(message).subspan(AnswerHeader::bytes);
-    const MessageHeader header =
-        headerOf<Scalar>(options_.compressor, estimate_.size(), key, MessageForm::contractive);
-    detail::addChecked<Scalar>(header, vector, 1, estimate_, memory_.set);
+  CompressionKey keyOf(const RoundHeader& round) const {
+    return {round.seed, round.round, static_cast<std::uint32_t>(options_.worker)};
+  }
+  CompressionKey begin(const RoundHeader& round) const {
+    if (round.round < nextRound_) detail::failBroadcast("the round was answered already");
+    if (options_.worker >= round.workers) detail::failBroadcast("this worker is not among its workers");
+    return keyOf(round);
+  }
+  const VectorForm& formOf(const RoundHeader& round) const { return round.isFull ? whole_ : compressed_; }
+  Scalar scaleOf(const RoundHeader& round) const {
+    return options_.weight == 0 ? Scalar{1} : static_cast<Scalar>(1 / (round.workers * options_.weight));
+  }
+  template <class Use>
+  void withSource(const RoundHeader& round, std::span<const Scalar> gradient,
+                  std::span<const Scalar> estimate, Use use) const {
+    if (round.isFull)
+      use(Scaled{gradient, scaleOf(round)});
+    else
+      use(Difference{gradient, estimate, scaleOf(round)});
+  }
+  Wanted wantedIn(const RoundHeader& round, const CompressionKey& key) {
+    if (!options_.computesOnlySent || round.isFull) return {};
+    return wantedOf<Scalar>(compressed_, estimate_.size(), key, memory_.set, wanted_);
   }
 
   F* f_;
   Ef21ClientOptions options_;
+  VectorForm compressed_, whole_;
   AllSamples samples_;
   std::vector<Scalar> estimate_, x_;
   RoundScratch<Scalar> scratch_;
-  std::vector<Block> blocks_;
+  WantedBlocks wanted_;
   std::uint64_t nextRound_ = 0;
   CompressorMemory memory_;
 };

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "blockwise.hpp"
 #include "round_messages.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
@@ -47,6 +48,9 @@ template <class T> class RoundServer {
   std::uint64_t bitsDown() const { return bitsDown_; }
   double stepSize() const { return stepSize_; }
   void setStepSize(double stepSize) { stepSize_ = checkedStep(stepSize); }
+  /// How answers of this round are compressed.
+  const VectorForm& form() const { return isFull() ? whole_ : compressed_; }
+  const VectorBlocks& blocks() const { return compressed_.blocks; }
 
   /// Of this round.
   RoundHeader header() const {
@@ -70,15 +74,22 @@ template <class T> class RoundServer {
     Slot& slot = slots_[worker];
     if (slot.hasArrived) detail::failAnswer(worker, "it has answered in this round already");
     const AnswerHeader answer = detail::readAnswer(worker, header(), message);
-    const auto vector = message.subspan(AnswerHeader::bytes);
-    const MessageHeader found = checkMessage<T>(vector, parameterCount());
-    if (!(found == expectedHeader(worker)))
-      detail::failAnswer(worker, "it was not compressed as agreed; have both the same compressor?");
+    const auto check = [&](std::size_t block, const MessageHeader& expected,
+                           std::span<const std::byte> vector) {
+      if (!(checkMessage<T>(vector, blocks().size(block, parameterCount())) == expected))
+        detail::failAnswer(worker, "it was not compressed as agreed; have both the same compressor?");
+    };
+    form().template forEachVector<T>(message.subspan(AnswerHeader::bytes), parameterCount(), keyOf(worker),
+                                     check);
     slot.message.assign(message.begin(), message.end());
     slot.value = answer.value;
     slot.hasArrived = true;
   }
   bool hasArrived(std::size_t worker) const { return slots_[worker].hasArrived; }
+  /// Forgets the answers that have come: the round can begin again, or the state be saved.
+  void forgetAnswers() {
+    for (Slot& slot : slots_) slot.hasArrived = false;
+  }
 
   /// Adds the answers and steps. Somebody may be missing only where the method allows it, and never all.
   RoundReport finishRound() {
@@ -129,10 +140,11 @@ template <class T> class RoundServer {
     bool isFirstFull, toleratesAbsence;
   };
 
-  RoundServer(const Facts& facts, std::span<const T> start, const AnyCompressor& compressor, double stepSize,
-              std::vector<double> weights, std::uint64_t seed)
+  RoundServer(const Facts& facts, std::span<const T> start, const AnyCompressor& compressor,
+              const VectorBlocks& blocks, double stepSize, std::vector<double> weights, std::uint64_t seed)
       : facts_(facts),
-        compressor_(compressor),
+        compressed_{compressor, blocks, facts.form},
+        whole_{Identity{}, blocks, MessageForm::unbiased},
         stepSize_(checkedStep(stepSize)),
         weights_(std::move(weights)),
         seed_(seed),
@@ -142,7 +154,7 @@ template <class T> class RoundServer {
         slots_(weights_.size()) {
     requireFinite(start, "the starting point");
     if (slots_.empty() || slots_.size() > UINT32_MAX) fail("a server needs workers");
-    checkCompressor(compressor, start.size());
+    blocks.check(compressor, start.size());
     if (const auto* perm = std::get_if<PermK>(&compressor); perm != nullptr && perm->workers != slots_.size())
       fail("PermK: expected as many workers as the server has, %zu, got %llu", slots_.size(),
            static_cast<unsigned long long>(perm->workers));
@@ -170,19 +182,22 @@ template <class T> class RoundServer {
     constexpr std::uint64_t coins = 0x636f696e73;  // apart from the compressors' keys
     return Rng(seed_ ^ coins, round_).template uniform<double>() < facts_.fullProbability;
   }
-  MessageHeader expectedHeader(std::size_t worker) const {
-    const CompressionKey key{seed_, round_, static_cast<std::uint32_t>(worker)};
-    return isFull() ? headerOf<T>(Identity{}, parameterCount(), key, MessageForm::unbiased)
-                    : headerOf<T>(compressor_, parameterCount(), key, facts_.form);
+  CompressionKey keyOf(std::size_t worker) const {
+    return {seed_, round_, static_cast<std::uint32_t>(worker)};
   }
   void addAnswers(bool isFullRound) {
     if (isFullRound) std::fill(gradient_.begin(), gradient_.end(), T{0});
     for (std::size_t worker = 0; worker < slots_.size(); ++worker) {
       Slot& slot = slots_[worker];
       if (!slot.hasArrived) continue;
-      const auto vector = std::span<const std::byte>(slot.message).subspan(AnswerHeader::bytes);
       CompressorMemory& memory = slot.memory != nullptr ? *slot.memory : memory_;
-      detail::addChecked<T>(expectedHeader(worker), vector, weights_[worker], gradient_, memory.set);
+      form().template forEachVector<T>(
+          std::span<const std::byte>(slot.message).subspan(AnswerHeader::bytes), parameterCount(),
+          keyOf(worker),
+          [&](std::size_t block, const MessageHeader& header, std::span<const std::byte> vector) {
+            detail::addChecked<T>(header, vector, weights_[worker], blocks().of(std::span(gradient_), block),
+                                  memory.set);
+          });
       slot.hasArrived = false;
     }
   }
@@ -196,7 +211,7 @@ template <class T> class RoundServer {
   }
 
   Facts facts_;
-  AnyCompressor compressor_;
+  VectorForm compressed_, whole_;
   double stepSize_;
   std::vector<double> weights_;
   std::uint64_t seed_, round_ = 0, bitsUp_ = 0, bitsDown_ = 0;

@@ -169,6 +169,7 @@ template <FiniteSum F> class PartOf {
     counter_.addGradients(batch.size());
     return whole_->gradient(x, mapped(batch), into);
   }
+  /// With the knobs of the whole, if it has any.
   GradientResult gradient(std::span<const Scalar> x, Batch batch, std::span<Scalar> into,
                           const GradientOptions<Scalar>& options) requires GuidedSum<F> {
     counter_.addGradients(batch.size());

@@ -52,7 +52,7 @@ template <class T, class Sample, class F> class FunctionSum {
   double value(std::span<const T> x, Batch batch) {
     requireBatch(x, batch);
     counter_.addValues(batch.size());
-    return sharded_.value(batch.size(), shardCount(batch.size()), currentWorkers(), laneMaker(),
+    return sharded_.value(batch.size(), shardCount(batch.size()), currentWorkers(), nullptr, laneMaker(),
                           [&](Lane& lane, const Shard& shard) {
                             return overSamples(lane, x, batch, shard, [](auto&&...) { return true; });
                           });
@@ -85,7 +85,7 @@ template <class T, class Sample, class F> class FunctionSum {
     GradientBuffer<T>& target = knobs.writesAside() ? *aside_ : borrowed_;
     const double value =
         sum(x, batch, target, [&](const auto& root, double share, std::size_t i, SweepMemory& memory) {
-          return knobs.sweep(root, share, i, memory, wanted);
+          return knobs.sweep(root, share, i, false, memory, wanted);
         });
     counter_.addInstructions(knobs.instructions());
     return {knobs.finish(target, into, layoutOf(parameters_)), value};
@@ -123,8 +123,8 @@ template <class T, class Sample, class F> class FunctionSum {
     return [this] { return std::make_unique<Lane>(parameters_); };
   }
   template <class Visit> double sum(std::span<const T> x, Batch batch, GradientBuffer<T>& into, Visit visit) {
-    return sharded_.gradient(into, batch.size(), shardCount(batch.size()), currentWorkers(), laneMaker(),
-                             [&](Lane& lane, const Shard& shard, GradientBuffer<T>& buffer) {
+    return sharded_.gradient(into, batch.size(), shardCount(batch.size()), currentWorkers(), nullptr,
+                             laneMaker(), [&](Lane& lane, const Shard& shard, GradientBuffer<T>& buffer) {
                                const CurrentTape here(lane.tape);
                                std::ranges::fill(lane.leaves.gradients(), T{0});
                                const double value = overSamples(lane, x, batch, shard, visit);

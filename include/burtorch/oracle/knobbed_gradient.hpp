@@ -17,19 +17,21 @@ namespace burtorch::inline BURTORCH_TARGET {
 
 template <class T> class KnobbedGradient {
  public:
-  /// `isOneTile`: the batch has one sweep, during which blocks become final.
-  KnobbedGradient(const GradientOptions<T>& options, bool isOneTile)
-      : options_(options), isOneTile_(isOneTile) {}
+  /// `isOneShard`: sweeps follow each other, and blocks become final during the last one.
+  KnobbedGradient(const GradientOptions<T>& options, bool isOneShard)
+      : options_(options), isOneShard_(isOneShard) {}
 
   /// Whether the destination must not be written before the end.
   bool writesAside() const { return bool(options_.stop) || !options_.wanted.isAll(); }
   /// The sweep of a tile that begins with the sample `first` of its batch. Returns whether to go on.
-  template <class Root> bool sweep(const Root& root, double share, std::size_t first, SweepMemory& memory) {
-    return sweep(root, share, first, memory, options_.wanted);
+  template <class Root>
+  bool sweep(const Root& root, double share, std::size_t first, bool isLast, SweepMemory& memory) {
+    return sweep(root, share, first, isLast, memory, options_.wanted);
   }
   /// The same where the tape has other names for what is wanted.
   template <class Root>
-  bool sweep(const Root& root, double share, std::size_t first, SweepMemory& memory, const Wanted& wanted) {
+  bool sweep(const Root& root, double share, std::size_t first, bool isLast, SweepMemory& memory,
+             const Wanted& wanted) {
     const auto stop = [&] {
       if (!isStopped_.load(std::memory_order_relaxed) && options_.stop()) isStopped_ = true;
       return isStopped_.load(std::memory_order_relaxed);
@@ -45,7 +47,7 @@ template <class T> class KnobbedGradient {
       if (stop()) return false;
       sweep.stop = stop;
     }
-    if (isOneTile_) sweep.onFinal = options_.onFinal;
+    if (isOneShard_ && isLast) sweep.onFinal = options_.onFinal;
     const SweepResult result = backward(root, sweep);
     instructions_.fetch_add(result.visited, std::memory_order_relaxed);
     return bool(result);
@@ -53,7 +55,7 @@ template <class T> class KnobbedGradient {
   /// After the last tile: `sum` is where sweeps wrote. Reports blocks that were not reported yet.
   SweepStatus finish(GradientBuffer<T>& sum, std::span<T> into, const ParameterLayout& layout) {
     if (isStopped_) return SweepStatus::stopped;
-    if (options_.onFinal && !isOneTile_)
+    if (options_.onFinal && !isOneShard_)
       for (const Parameter& block : layout.blocks())
         if (isWanted(block)) options_.onFinal({block.id, block.first, sum.block(block.id)});
     if (!writesAside()) {
@@ -87,7 +89,7 @@ template <class T> class KnobbedGradient {
   }
 
   const GradientOptions<T>& options_;
-  bool isOneTile_;
+  bool isOneShard_;
   std::atomic<bool> isStopped_{false};
   std::atomic<std::size_t> instructions_{0};
 };

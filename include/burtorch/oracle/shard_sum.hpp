@@ -4,6 +4,9 @@
 //
 // A shard is added as soon as its neighbour is there, so with one thread there are at most log2(shards) + 1 buffers in use, and
 // some more with several. The first shard has the buffer of the caller, and with it the sum.
+//
+// A process that has only some of the shards, side by side, adds what lies between them; nodes whose neighbour is another
+// process's wait in their places until rank_sum.hpp fetches them.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +19,14 @@
 #include "../nn/parameter_store.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
+
+/// Shards `first` to `end` - 1 of a batch: those of one process.
+struct ShardRange {
+  std::size_t first, end;
+
+  bool holds(std::size_t from, std::size_t to) const { return first <= from && to <= end; }
+  std::size_t count() const { return end - first; }
+};
 
 template <class T> class ShardSum {
  public:
@@ -30,13 +41,25 @@ template <class T> class ShardSum {
     return std::min(shards, threads * (levels + 1));
   }
 
+  /// The same of a process that has some of the shards: nodes wait at both ends of its range.
+  static std::size_t bufferCount(const ShardRange& own, std::size_t shards, std::size_t threads) {
+    const std::size_t levels = static_cast<std::size_t>(std::bit_width(shards - 1));
+    return std::min(own.count(), threads * (levels + 1) + 2 * levels) + 1;
+  }
+
   /// Before the first shard of so many, of which at most `threads` are begun at the same time. `sum` holds the sum in the end.
   void start(GradientBuffer<T>& sum, std::size_t shards, std::size_t threads) {
+    start(sum, shards, {0, shards}, threads);
+  }
+  /// The same in a process that has some of the shards; `sum` is where the first of these begins.
+  void start(GradientBuffer<T>& sum, std::size_t shards, const ShardRange& own, std::size_t threads) {
     sum_ = &sum;
     shards_ = shards;
+    first_ = own.first;
     waiting_.assign(std::bit_ceil(shards) * 2, nullptr);
     // Memory that is never used is never touched.
-    const std::size_t most = bufferCount(shards, threads);
+    const std::size_t most =
+        own.count() == shards ? bufferCount(shards, threads) : bufferCount(own, shards, threads);
     while (owned_.size() + 1 < most) owned_.push_back(std::make_unique<GradientBuffer<T>>(layout_));
     free_.clear();
     free_.reserve(owned_.size());
@@ -45,7 +68,7 @@ template <class T> class ShardSum {
   /// The buffer of a shard that begins, with zeros.
   GradientBuffer<T>& bufferOf(std::size_t shard) {
     GradientBuffer<T>* buffer = sum_;
-    if (shard > 0) {
+    if (shard > first_) {
       const std::lock_guard lock(mutex_);
       if (free_.empty()) fail(ErrorCode::internal, "ShardSum: no buffer is free for shard %zu", shard);
       buffer = free_.back();
@@ -65,26 +88,41 @@ template <class T> class ShardSum {
       if (other == nullptr) return;
       if (index % 2 != 0) std::swap(node, other);  // the left one is added to
       node->add(*other);
-      const std::lock_guard lock(mutex_);
-      free_.push_back(other);
+      free(*other);
     }
   }
 
+  // For rank_sum.hpp, when all shards of this process are complete.
+
+  /// The node that waits there, or nullptr.
+  GradientBuffer<T>*& waitingAt(std::size_t level, std::size_t index) {
+    return waiting_[placeOf(level, index)];
+  }
+  /// The number of a place among all.
+  std::size_t placeOf(std::size_t level, std::size_t index) const {
+    // Level k has its places from bit_ceil(shards) / 2^k on, as a heap has.
+    return (std::bit_ceil(shards_) >> level) + index;
+  }
+  /// A buffer that is used no more.
+  void free(GradientBuffer<T>& buffer) {
+    if (&buffer == sum_) return;
+    const std::lock_guard lock(mutex_);
+    free_.push_back(&buffer);
+  }
+
  private:
-  /// The neighbour's buffer, or nullptr: then the node waits for it.
+  /// The neighbour's buffer, or nullptr: then the node waits for it, or for another process.
   GradientBuffer<T>* takeOrWait(std::size_t level, std::size_t index, std::size_t neighbour,
                                 GradientBuffer<T>* node) {
-    // Level k has its places from bit_ceil(shards) / 2^k on, as a heap has.
-    const std::size_t first = std::bit_ceil(shards_) >> level;
     const std::lock_guard lock(mutex_);
-    GradientBuffer<T>* other = waiting_[first + neighbour];
-    if (other == nullptr) waiting_[first + index] = node;
+    GradientBuffer<T>* other = waitingAt(level, neighbour);
+    if (other == nullptr) waitingAt(level, index) = node;
     return other;
   }
 
   GradientBuffer<T>* sum_ = nullptr;
   ParameterLayout layout_;
-  std::size_t shards_ = 0;
+  std::size_t shards_ = 0, first_ = 0;
   std::mutex mutex_;
   std::vector<std::unique_ptr<GradientBuffer<T>>> owned_;
   std::vector<GradientBuffer<T>*> free_, waiting_;

@@ -19,6 +19,7 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,11 +44,13 @@ concept TokenSamples = requires(const S& samples, std::size_t i, std::span<Token
   samples.read(i, tokens, targets);
 };
 
-/// How an oracle works. `workers` decides who computes, `tile` and `shards` decide the bits.
+/// How an oracle works. `workers` and `ranks` decide who computes, `tile` and `shards` decide the bits.
 struct TokenOracleOptions {
   std::size_t tile = 0;        // samples on a tape at a time, at most; 0: what the model likes best
   Workers* workers = nullptr;  // who helps: a ThreadPool; nullptr: the current workers, if the thread has any
   std::size_t shards = 0;      // parts of a batch, at most as many as samples; 0: as many as pay
+  /// Processes that share the shards of `value` and `gradient` without knobs, which all of them call at the same time.
+  Ranks* ranks = nullptr;
 };
 
 template <class Model, TokenSamples Samples> class TokenOracle {
@@ -65,6 +68,7 @@ template <class Model, TokenSamples Samples> class TokenOracle {
         options_(options),
         tile_(options.tile > 0 ? options.tile : model.bestTile()),
         sharded_(model.layout()) {
+    if (options.ranks != nullptr && options.ranks->size() > 1) ranks_.emplace(*options.ranks);
     if (parameters.size() != model.layout().size())
       fail("TokenOracle: the model has %zu parameters, the store %zu", model.layout().size(),
            parameters.size());
@@ -77,6 +81,8 @@ template <class Model, TokenSamples Samples> class TokenOracle {
   OracleCounts counts() const { return counter_.counts(); }
   /// How many samples are on a tape at a time, at most.
   std::size_t tile() const { return tile_; }
+  /// From now on this process computes without the others, which gives the same bits; or with them again.
+  void setAlone(bool isAlone) { isAlone_ = isAlone; }
   std::span<Scalar> parameters() const { return parameters_.values(); }
   /// Where `gradient` leaves its result.
   std::span<Scalar> gradients() const { return parameters_.gradients(); }
@@ -100,7 +106,7 @@ template <class Model, TokenSamples Samples> class TokenOracle {
   double value(std::span<const Scalar> x, Batch batch) {
     requireBatch(x, batch);
     counter_.addValues(batch.size());
-    return sharded_.value(batch.size(), shardCount(batch.size()), workers(), laneMaker(),
+    return sharded_.value(batch.size(), shardCount(batch.size()), workers(), ranks(), laneMaker(),
                           [&](Lane& lane, const Shard& shard) {
                             bind(lane, x, borrowed_);
                             return overTiles(lane, batch, shard, nullptr, [](auto&&...) { return true; });
@@ -113,25 +119,25 @@ template <class Model, TokenSamples Samples> class TokenOracle {
     return loss;
   }
   /// The gradient with knobs. If `stop` says so (it may be asked by several threads), nothing is written; with `wanted`, other
-  /// coordinates are not touched. A batch of one tile reports blocks while the sweep goes on, others at the end.
+  /// coordinates are not touched. Blocks are reported while the last tile is swept, those of several shards at the end.
   GradientResult gradient(std::span<const Scalar> x, Batch batch, std::span<Scalar> into,
                           const GradientOptions<Scalar>& options) {
     requireBatch(x, batch);
     counter_.addGradients(batch.size());
     const std::size_t shards = shardCount(batch.size());
-    KnobbedGradient<Scalar> knobs(options, shards == 1 && batch.size() <= tile_);
+    KnobbedGradient<Scalar> knobs(options, shards == 1);
     if (knobs.writesAside() && aside_ == nullptr)
       aside_ = std::make_unique<GradientBuffer<Scalar>>(model_.layout());
     GradientBuffer<Scalar>& target = knobs.writesAside() ? *aside_ : borrow(borrowed_, into);
-    const double value =
-        sharded_.gradient(target, batch.size(), shards, workers(), laneMaker(),
-                          [&](Lane& lane, const Shard& shard, GradientBuffer<Scalar>& buffer) {
-                            bind(lane, x, buffer);
-                            return overTiles(lane, batch, shard, nullptr,
-                                             [&](const auto& root, double share, std::size_t first) {
-                                               return knobs.sweep(root, share, first, lane.memory);
-                                             });
-                          });
+    const double value = sharded_.gradient(
+        target, batch.size(), shards, workers(), nullptr, laneMaker(),
+        [&](Lane& lane, const Shard& shard, GradientBuffer<Scalar>& buffer) {
+          bind(lane, x, buffer);
+          return overTiles(lane, batch, shard, nullptr,
+                           [&](const auto& root, double share, std::size_t first, bool isLast) {
+                             return knobs.sweep(root, share, first, isLast, lane.memory);
+                           });
+        });
     counter_.addInstructions(knobs.instructions());
     return {knobs.finish(target, into, model_.layout()), value};
   }
@@ -193,7 +199,7 @@ template <class Model, TokenSamples Samples> class TokenOracle {
     std::string found;
     Lane& lane = boundLane();
     const auto& tape = lane.tape;
-    overTiles(lane, batch, {0, batch.size()}, step, [&](const auto& root, double share, std::size_t) {
+    overTiles(lane, batch, {0, batch.size()}, step, [&](const auto& root, double share, auto&&...) {
       const auto describe = [&](std::span<const Scalar> numbers, const char* what) {
         for (std::size_t i = 0; i < numbers.size() && found.empty(); ++i)
           if (!ScalarTraits<Scalar>::isFinite(numbers[i]))
@@ -211,7 +217,7 @@ template <class Model, TokenSamples Samples> class TokenOracle {
   }
 
  private:
-  static constexpr auto sweepAll = [](const auto& root, double share, std::size_t) {
+  static constexpr auto sweepAll = [](const auto& root, double share, auto&&...) {
     backward(root, static_cast<Scalar>(share));
     return true;
   };
@@ -220,7 +226,7 @@ template <class Model, TokenSamples Samples> class TokenOracle {
                     GradientBuffer<Scalar>& into) {
     requireBatch(x, batch);
     counter_.addGradients(batch.size());
-    return sharded_.gradient(into, batch.size(), shardCount(batch.size()), workers(), laneMaker(),
+    return sharded_.gradient(into, batch.size(), shardCount(batch.size()), workers(), ranks(), laneMaker(),
                              [&](Lane& lane, const Shard& shard, GradientBuffer<Scalar>& buffer) {
                                bind(lane, x, buffer);
                                return overTiles(lane, batch, shard, step, sweepAll);
@@ -272,10 +278,11 @@ template <class Model, TokenSamples Samples> class TokenOracle {
     buffer.moveTo(memory);
     return buffer;
   }
+  RankSum<Scalar>* ranks() { return ranks_ && !isAlone_ ? &*ranks_ : nullptr; }
   Workers* workers() const { return options_.workers != nullptr ? options_.workers : currentWorkers(); }
 
-  /// Calls `visit(root, share, first)` for every tile, while it is on the tape, until it returns false. `first` is the tile's
-  /// first sample in the batch. Returns the shard's share of the mean loss.
+  /// Calls `visit(root, share, first, isLast)` for every tile, while it is on the tape, until it returns false. `first` is the
+  /// tile's first sample in the batch. Returns the shard's share of the mean loss.
   template <class Visit>
   double overTiles(Lane& lane, Batch batch, const Shard& shard, const StepKey* step, Visit visit) {
     const CurrentTape here(lane.tape);
@@ -290,7 +297,7 @@ template <class Model, TokenSamples Samples> class TokenOracle {
                                std::span<const TokenId>(lane.targets).first(columns), step, first);
       const double share = static_cast<double>(count) / static_cast<double>(batch.size());
       sum += share * static_cast<double>(root.value());
-      if (!visit(root, share, first)) break;
+      if (!visit(root, share, first, first + count == shard.end)) break;
     }
     return sum;
   }
@@ -326,6 +333,8 @@ template <class Model, TokenSamples Samples> class TokenOracle {
   GradientBuffer<Scalar> borrowed_{model_.layout(), nullptr}, borrowedToo_{model_.layout(), nullptr};
   std::unique_ptr<GradientBuffer<Scalar>> aside_;  // of gradients that may not be written
   OracleCounter counter_;
+  std::optional<RankSum<Scalar>> ranks_;
+  bool isAlone_ = false;
 };
 
 }  // namespace burtorch::inline BURTORCH_TARGET

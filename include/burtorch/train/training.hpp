@@ -166,6 +166,7 @@ template <class Train, class Validation, class Steps = Optimizer<typename Train:
  private:
   /// Draws a batch and takes its gradient.
   TrainingStep measure() {
+    RngGuard guard(rng_);
     for (std::size_t& sample : batch_) sample = rng_.index(train_.size());
     TrainingStep step{.step = stepsDone() + 1};
     if constexpr (SteppedOracle<Train>)
@@ -175,8 +176,25 @@ template <class Train, class Validation, class Steps = Optimizer<typename Train:
     step.gradientNorm = options_.clipNorm > 0
                             ? clipByNorm(std::span<T>(train_.gradients()), options_.clipNorm)
                             : normOf(std::span<const T>(train_.gradients()));
+    guard.keep();
     return step;
   }
+  /// A step whose gradient ends with an error leaves the random stream as it was, so that the state before it can be saved.
+  class RngGuard {
+   public:
+    explicit RngGuard(Rng& rng) : rng_(rng), before_(rng) {}
+    RngGuard(const RngGuard&) = delete;
+    RngGuard& operator=(const RngGuard&) = delete;
+    ~RngGuard() {
+      if (!isKept_) rng_ = before_;
+    }
+    void keep() { isKept_ = true; }
+
+   private:
+    Rng& rng_;
+    const Rng before_;
+    bool isKept_ = false;
+  };
 
   Train& train_;
   Validation& validation_;
