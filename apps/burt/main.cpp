@@ -87,19 +87,18 @@ int main(int count, char** arguments) {
     const std::vector<std::string> all(arguments + 1, arguments + count);
     if (burt::wantsRanks(all)) burt::joinRanks(arguments);
     code = run(all);
-    problem = burt::problemOfStdout();
-    if (problem.empty()) {
-      burt::endTogether(code);
-      return code;
-    }
-    code = code == 0 ? 2 : code;
   } catch (const std::bad_alloc&) {
     problem = "out of memory; choose smaller sizes or a smaller --tile";
   } catch (const std::exception& error) {
     problem = error.what();
   }
-  if (const std::string lost = burt::problemOfStdout(); !lost.empty() && lost != problem)
-    problem += "\nburt: " + lost;
-  burt::endAfterError(code, problem);
+  if (const std::string lost = burt::problemOfStdout(); !lost.empty()) {
+    problem += (problem.empty() ? "" : "\nburt: ") + lost;
+    code = code == 0 ? 2 : code;
+  }
+  if (problem.empty())
+    burt::endTogether(code);
+  else
+    burt::endAfterError(code, problem);
   return code;
 }

@@ -38,7 +38,11 @@ void endTogether(int code) {
   if (!isFirstRank()) {
     // Rank 0 may have files to write. If it ends with an error this wait does not return.
     joined->setPatience(24h * 365);
-    joined->receive(0, theEnd, 0);
+    try {
+      joined->receive(0, theEnd, 0);
+    } catch (const burtorch::Error& error) {
+      endAfterError(2, error.what());
+    }
     return joined->finish();
   }
   if (code != 0) return endAfterError(code, "");
