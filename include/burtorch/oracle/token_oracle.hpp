@@ -30,8 +30,10 @@
 #include "../nn/parameter_store.hpp"
 #include "finite_sum.hpp"
 #include "knobbed_gradient.hpp"
+#include "non_finite.hpp"
 #include "sharded.hpp"
 #include "sweep_cost.hpp"
+#include "two_points.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
 
@@ -135,13 +137,15 @@ template <class Model, TokenSamples Samples> class TokenOracle {
     counter_.addInstructions(knobs.instructions());
     return {knobs.finish(target, into, model_.layout()), value};
   }
-  /// The gradients at two points, of the same samples. Two threads take a point each.
+  /// The gradients at two points, of the same samples. Two threads take a point each; one takes both at once if it can.
   ValuesAtTwo gradientsAtTwo(std::span<const Scalar> x, std::span<const Scalar> y, Batch batch,
                              std::span<Scalar> intoX, std::span<Scalar> intoY) {
     requireBatch(y, batch);
     Workers* const help = workers();
-    if (help == nullptr || shardCount(batch.size()) > 1)
+    if (help == nullptr || shardCount(batch.size()) > 1) {
+      if (ValuesAtTwo values; inOnePass(x, y, batch, intoX, intoY, values)) return values;
       return {gradient(x, batch, intoX), gradient(y, batch, intoY)};
+    }
     requireBatch(x, batch);
     counter_.addGradients(2 * batch.size());
     borrow(borrowed_, intoX);
@@ -184,28 +188,17 @@ template <class Model, TokenSamples Samples> class TokenOracle {
   /// After a loss that is not finite: a sentence that names the first node, in the order of recording, that is not.
   /// `step` is the training's step if the loss was that of one.
   std::string describeFirstNonFinite(Batch batch, const StepKey* step = nullptr) {
-    for (const Parameter& block : model_.layout().blocks())
-      for (std::size_t i = 0; i < block.size(); ++i)
-        if (!ScalarTraits<Scalar>::isFinite(parameters_.values(block)[i]))
-          return "number " + std::to_string(i) + " of parameter " + model_.layout().name(block) +
-                 " is not finite";
+    std::string found = burtorch::describeFirstNonFinite<Scalar>(model_.layout(), std::as_const(parameters_));
+    if (!found.empty()) return found;
     requireSamples(batch);
-    std::string found;
     Lane& lane = boundLane();
     const auto& tape = lane.tape;
     overTiles(lane, batch, {0, batch.size()}, step, [&](const auto& root, double share, std::size_t) {
-      const auto describe = [&](std::span<const Scalar> numbers, const char* what) {
-        for (std::size_t i = 0; i < numbers.size() && found.empty(); ++i)
-          if (!ScalarTraits<Scalar>::isFinite(numbers[i]))
-            found = std::string("the ") + what + " of node " + std::to_string(i) + ", of a " +
-                    std::string(tape.opOf(static_cast<NodeIndex>(i)).name) +
-                    ", is the first that is not finite";
-      };
-      describe(tape.values(), "value");
+      found = burtorch::describeFirstNonFinite<Scalar>(tape, tape.values(), "value");
       if (!found.empty()) return false;
       backward(root, static_cast<Scalar>(share));
-      describe(tape.gradients(), "gradient");
-      return true;
+      found = burtorch::describeFirstNonFinite<Scalar>(tape, tape.gradients(), "gradient");
+      return found.empty();
     });
     return found.empty() ? "every node is finite: the sum of their squares is not" : found;
   }
@@ -225,6 +218,28 @@ template <class Model, TokenSamples Samples> class TokenOracle {
                                bind(lane, x, buffer);
                                return overTiles(lane, batch, shard, step, sweepAll);
                              });
+  }
+  /// Both gradients from one recording of each tile, if the model says that its graph is the same everywhere.
+  bool inOnePass(std::span<const Scalar> x, std::span<const Scalar> y, Batch batch, std::span<Scalar> intoX,
+                 std::span<Scalar> intoY, ValuesAtTwo& values) {
+    if constexpr (requires { requires Model::isGraphFixed; }) {
+      using Both = TwoPoints<Scalar, Model::tapeConfig>;
+      if (shardCount(batch.size()) > 1 || model_.layout().size() > Both::mostParameters) return false;
+      requireBatch(x, batch);
+      if (twoPoints_ == nullptr) twoPoints_ = std::make_unique<Both>();
+      Lane& lane = boundLane();
+      bind(lane, x, borrow(borrowed_, intoX));
+      const auto recording = twoPoints_->start(lane.tape, bindingOf(y, borrow(borrowedToo_, intoY)));
+      overTiles(lane, batch, {0, batch.size()}, nullptr, [&](const auto& root, double share, std::size_t) {
+        return twoPoints_->run(lane.tape, root, share);
+      });
+      if (!twoPoints_->isDone()) return false;
+      borrowed_.all(), borrowedToo_.all();
+      counter_.addGradients(2 * batch.size());
+      values = twoPoints_->values();
+      return true;
+    }
+    return false;
   }
   void requireBatch(std::span<const Scalar> x, Batch batch) const {
     if (x.size() != parameters_.size())
@@ -263,10 +278,13 @@ template <class Model, TokenSamples Samples> class TokenOracle {
     lane.tape.bind(parameters_);
     return lane;
   }
-  void bind(Lane& lane, std::span<const Scalar> x, GradientBuffer<Scalar>& buffer) const {
+  Binding<Scalar> bindingOf(std::span<const Scalar> x, GradientBuffer<Scalar>& buffer) const {
     Binding<Scalar> binding = parameters_.binding(buffer);
     binding.values = x.data();
-    lane.tape.bind(binding);
+    return binding;
+  }
+  void bind(Lane& lane, std::span<const Scalar> x, GradientBuffer<Scalar>& buffer) const {
+    lane.tape.bind(bindingOf(x, buffer));
   }
   GradientBuffer<Scalar>& borrow(GradientBuffer<Scalar>& buffer, std::span<Scalar> memory) const {
     buffer.moveTo(memory);
@@ -324,6 +342,7 @@ template <class Model, TokenSamples Samples> class TokenOracle {
   Sharded<Scalar, Lane> sharded_;
   // In memory of callers; the second one for the second of two points.
   GradientBuffer<Scalar> borrowed_{model_.layout(), nullptr}, borrowedToo_{model_.layout(), nullptr};
+  std::unique_ptr<TwoPoints<Scalar, Model::tapeConfig>> twoPoints_;
   std::unique_ptr<GradientBuffer<Scalar>> aside_;  // of gradients that may not be written
   OracleCounter counter_;
 };
