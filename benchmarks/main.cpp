@@ -26,6 +26,7 @@ namespace bench {
 [[gnu::weak]] std::vector<Row> saveload(const Options&);
 [[gnu::weak]] std::vector<Row> threads(const Options&);
 [[gnu::weak]] std::vector<Row> kernels(const Options&);
+[[gnu::weak]] std::vector<Row> optimise(const Options&);
 }  // namespace bench
 
 namespace {
@@ -34,7 +35,8 @@ const std::map<std::string, std::vector<bench::Row> (*)(const bench::Options&)> 
     {"tiny", bench::tiny},         {"small", bench::small},     {"scale", bench::scale},
     {"memory", bench::memory},     {"energy", bench::energy},   {"moons", bench::moons},
     {"compile", bench::compile},   {"gpt", bench::gpt},         {"mlp", bench::mlp},
-    {"saveload", bench::saveload}, {"threads", bench::threads}, {"kernels", bench::kernels}};
+    {"saveload", bench::saveload}, {"threads", bench::threads}, {"kernels", bench::kernels},
+    {"optimise", bench::optimise}};
 
 [[noreturn]] void complain(const std::string& sentence) {
   std::fprintf(stderr, "bench: %s (see ./bench --help)\n", sentence.c_str());
