@@ -11,12 +11,16 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "message.hpp"
@@ -45,7 +49,7 @@ class TopSelection {
 
  private:
   static constexpr unsigned digitBits = 11;
-  static constexpr std::size_t fewest = 8192, group = 16, sampleSize = 1024;
+  static constexpr std::size_t fewest = 8192, sampleSize = 1024;
 
   /// Some numbers of a source.
   template <class Source> struct Listed {
@@ -70,22 +74,33 @@ class TopSelection {
     const auto rank = static_cast<std::size_t>(expected + 3 * std::sqrt(expected) + 3);
     std::nth_element(sample, sample + rank, sample + sampleSize, std::greater<>());
     const Bits least = sample[rank];
-    if (candidates_.size() < d / 2 + group + 1) candidates_.resize(d / 2 + group + 1);
+    if (candidates_.size() < d / 2 + 32) candidates_.resize(d / 2 + 32);  // more than a group over
     std::uint32_t *next = candidates_.data(), *const end = next + d / 2;
-    const auto list = [&](std::size_t i) {
-      *next = static_cast<std::uint32_t>(i);
-      next += detail::magnitudeBits(static_cast<T>(x[i])) >= least;
-    };
+    // As many at once as fill 64 bytes: what is large enough is a byte of ones.
+    constexpr std::size_t group = 64 / sizeof(T);
+    using Signed = std::make_signed_t<Bits>;
+    typedef Signed Magnitudes __attribute__((vector_size(64)));
+    typedef signed char Bytes __attribute__((vector_size(group)));
     std::size_t i = 0;
     for (; i + group <= d && next < end; i += group) {
-      Bits largest = 0;
-      for (std::size_t j = 0; j < group; ++j)
-        largest = std::max(largest, detail::magnitudeBits(static_cast<T>(x[i + j])));
-      if (largest >= least)
-        for (std::size_t j = 0; j < group; ++j) list(i + j);
+      T numbers[group];
+      for (std::size_t j = 0; j < group; ++j) numbers[j] = x[i + j];
+      Magnitudes magnitudes;
+      std::memcpy(&magnitudes, numbers, sizeof magnitudes);
+      magnitudes &= std::numeric_limits<Signed>::max();
+      const Bytes isLarge = __builtin_convertvector(magnitudes >= static_cast<Signed>(least), Bytes);
+      std::uint64_t words[group / 8];
+      std::memcpy(words, &isLarge, sizeof words);
+      for (std::size_t w = 0; w < group / 8; ++w)
+        for (std::uint64_t left = words[w]; left != 0;) {
+          const auto byte = static_cast<unsigned>(std::countr_zero(left)) / 8;
+          *next++ = static_cast<std::uint32_t>(i + 8 * w + byte);
+          left &= ~(std::uint64_t{255} << 8 * byte);
+        }
     }
     if (next >= end) return {};
-    for (; i < d; ++i) list(i);
+    for (; i < d; ++i)
+      if (detail::magnitudeBits(static_cast<T>(x[i])) >= least) *next++ = static_cast<std::uint32_t>(i);
     return {candidates_.data(), next};
   }
   /// The indices of the k largest in ascending order, in `indices_`.
