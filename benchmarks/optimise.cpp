@@ -12,7 +12,8 @@ namespace bench {
 void addRows(const Options& options, const Trial& trial, const std::vector<Contestant>& contestants,
              const std::string& mode, double target, std::vector<Row>& rows) {
   for (Row& row : compare(options, trial, contestants)) {
-    if (row.system == "burtorch" && row.mode == mode) row.extra.insert(row.extra.begin(), {"target", target});
+    if (row.system == "burtorch" && row.mode == mode && target > 0)
+      row.extra.insert(row.extra.begin(), {"target", target});
     rows.push_back(std::move(row));
   }
 }
@@ -254,6 +255,10 @@ class SweepTrials {
 }  // namespace
 
 std::vector<Row> optimise(const Options& options) {
+  if (!options.simulate.empty()) {
+    simulateNetworks(options);
+    return {};
+  }
   std::vector<Row> rows;
   optimiseMethods(options, rows);
   optimiseCompressors(options, rows);

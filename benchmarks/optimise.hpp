@@ -14,7 +14,7 @@
 namespace bench {
 
 /// Compares and adds the rows. What `row` is compared with is the trial's unit; beside its ratio stands the largest one that it
-/// is meant to have.
+/// is meant to have; 0: none.
 void addRows(const Options& options, const Trial& trial, const std::vector<Contestant>& contestants,
              const std::string& mode, double target, std::vector<Row>& rows);
 
@@ -82,6 +82,8 @@ template <class X, class Y> std::vector<double> minus(const X& x, const Y& y) {
 
 /// Steps of PAGE, EF21 and MARINA on the mini GPT.
 void optimiseMethods(const Options& options, std::vector<Row>& rows);
+/// The page about networks of 2 to 1,024 workers.
+void simulateNetworks(const Options& options);
 /// RandSeqK beside RandK, TopK beside std::nth_element.
 void optimiseCompressors(const Options& options, std::vector<Row>& rows);
 

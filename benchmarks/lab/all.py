@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-EXPERIMENTS = ("tiny", "small", "saveload", "moons", "mlp", "gpt", "threads", "kernels", "memory", "compile", "scale", "energy")
+EXPERIMENTS = ("tiny", "small", "saveload", "moons", "mlp", "gpt", "threads", "kernels", "optimise", "memory", "compile", "scale", "energy")
 WITHOUT_PEERS = ("moons", "compile", "scale", "kernels")
 HERE = pathlib.Path(__file__).resolve().parent
 
