@@ -163,6 +163,12 @@ ShapeTrial shapeTrial(const GptShape& shape, std::size_t batch, const Figures& p
   return found;
 }
 
+std::shared_ptr<const Batches> gptBatches(const GptConfig& config, const std::vector<float>& weights,
+                                          std::size_t batch) {
+  return std::make_shared<Batches>(randomBatches(config, weights, batch));
+}
+Figures gptSettings(const GptConfig& config, std::size_t batch) { return settingsOf(config, batch); }
+
 Trial gptTrial(const Options&, std::size_t batch) {
   const GptConfig config;
   const auto weights = randomWeights<Gpt<float>>(config);

@@ -83,4 +83,9 @@ struct ShapeTrial {
 };
 ShapeTrial shapeTrial(const GptShape& shape, std::size_t batch, const Figures& params);
 
+/// Random samples that fp32 can get right, as ./bench gpt has them; and what a peer is told of the model.
+std::shared_ptr<const Batches> gptBatches(const burtorch::GptConfig& config,
+                                          const std::vector<float>& weights, std::size_t batch);
+Figures gptSettings(const burtorch::GptConfig& config, std::size_t batch);
+
 }  // namespace bench

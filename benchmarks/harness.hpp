@@ -22,7 +22,8 @@ struct Options {
   std::string json;                // "-": standard output
   std::string data;                // mlp: a file of names; empty: the repository's
   std::vector<std::string> peers;  // other systems to compare with
-  std::string shape;  // gpt: paper, nano, baby, gpt2; empty: paper. threads: only this one, or build
+  std::string shape;     // gpt: paper, nano, baby, gpt2; empty: paper. threads: only this one, or build
+  std::string simulate;  // optimise: where the page about networks goes, instead of rows
   // gpt: other sizes than the shape's; 0: the shape's.
   std::size_t width = 0, heads = 0, context = 0, layers = 0;
 };
@@ -170,6 +171,7 @@ Trial gptTrial(const Options&, std::size_t batch);
 Trial mlpTrial(const Options&, std::size_t batch, std::size_t hidden);
 std::vector<Row> saveload(const Options&);
 std::vector<Row> kernels(const Options&);
+std::vector<Row> optimise(const Options&);
 
 /// Keeps a number alive and hides where it comes from, so that nothing folds and nothing is dropped.
 [[gnu::always_inline]] inline void launder(double& x) { asm volatile("" : "+x"(x)::"memory"); }

@@ -26,6 +26,7 @@ namespace bench {
 [[gnu::weak]] std::vector<Row> saveload(const Options&);
 [[gnu::weak]] std::vector<Row> threads(const Options&);
 [[gnu::weak]] std::vector<Row> kernels(const Options&);
+[[gnu::weak]] std::vector<Row> optimise(const Options&);
 }  // namespace bench
 
 namespace {
@@ -34,7 +35,8 @@ const std::map<std::string, std::vector<bench::Row> (*)(const bench::Options&)> 
     {"tiny", bench::tiny},         {"small", bench::small},     {"scale", bench::scale},
     {"memory", bench::memory},     {"energy", bench::energy},   {"moons", bench::moons},
     {"compile", bench::compile},   {"gpt", bench::gpt},         {"mlp", bench::mlp},
-    {"saveload", bench::saveload}, {"threads", bench::threads}, {"kernels", bench::kernels}};
+    {"saveload", bench::saveload}, {"threads", bench::threads}, {"kernels", bench::kernels},
+    {"optimise", bench::optimise}};
 
 [[noreturn]] void complain(const std::string& sentence) {
   std::fprintf(stderr, "bench: %s (see ./bench --help)\n", sentence.c_str());
@@ -90,6 +92,8 @@ bench::Options parse(int argc, char** argv) {
       options.core = positive(argument, next());
     else if (argument == "--data")
       options.data = next();
+    else if (argument == "--simulate")
+      options.simulate = next();
     else if (argument == "--shape")
       options.shape = next();
     else if (std::size_t* size = sizeNamed(options, argument))
@@ -123,6 +127,7 @@ bench::Options parse(int argc, char** argv) {
     complain("--width, --heads, --context and --layers are for gpt");
   if (options.experiment != "gpt" && options.experiment != "threads" && !options.shape.empty())
     complain("--shape is for gpt and threads");
+  if (options.experiment != "optimise" && !options.simulate.empty()) complain("--simulate is for optimise");
   if (options.experiment != "mlp" && !options.data.empty()) complain("--data is for mlp");
   const std::string alone[] = {"moons", "compile", "scale", "kernels"};
   if (!options.peers.empty() &&
@@ -142,7 +147,8 @@ int main(int argc, char** argv) {
   const bench::Options options = parse(argc, argv);
   bench::pinToCores(options.core);
   try {
-    bench::print(options, experiments.at(options.experiment)(options));
+    const std::vector<bench::Row> rows = experiments.at(options.experiment)(options);
+    if (options.simulate.empty()) bench::print(options, rows);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "bench: %s\n", error.what());
     return 2;

@@ -25,7 +25,7 @@ INTERNAL = {
     "graph/memory.hpp", "graph/plan.hpp", "graph/program.hpp", "graph/rules.hpp", "graph/run.hpp", "graph/argument_tree.hpp",
     "graph/replay_code.hpp", "graph/trace.hpp", "io/convert.hpp", "io/crc32c.hpp", "io/half.hpp", "io/header_text.hpp",
     "io/json.hpp", "io/npy_header.hpp", "io/readable_file.hpp", "io/safetensors_header.hpp", "io/printable.hpp",
-    "model/validated.hpp", "ops/instruction.hpp", "ops/kernels.hpp", "ops/list.hpp", "ops/op_list.hpp",
+    "model/validated.hpp", "oracle/non_finite.hpp", "oracle/two_points.hpp", "ops/instruction.hpp", "ops/kernels.hpp", "ops/list.hpp", "ops/op_list.hpp",
     "ops/vjp_reads.hpp", "simd/lanes.hpp", "simd/pack_math.hpp", "simd/transpose.hpp", "viz/dot_drawing.hpp",
     "viz/dot_text.hpp", "viz/plain_number.hpp", "viz/python_script.hpp",
 }

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-EXPERIMENTS = ("tiny", "small", "saveload", "moons", "mlp", "gpt", "threads", "kernels", "memory", "compile", "scale", "energy")
+EXPERIMENTS = ("tiny", "small", "saveload", "moons", "mlp", "gpt", "threads", "kernels", "optimise", "memory", "compile", "scale", "energy")
 WITHOUT_PEERS = ("moons", "compile", "scale", "kernels")
 # GPTs beyond the paper's; the largest takes minutes and 6 GB.
 SHAPES, LARGEST = ("nano", "baby", "gpt2"), "gpt2"

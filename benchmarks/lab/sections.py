@@ -156,7 +156,7 @@ def losses(results):
         for row in ours(rows):
             if rival and row.ns and row.ns > rival.ns and row is not best:
                 items.append(f"{where}: our mode {row['mode']} takes {times(row.ns / rival.ns)} times as long as {rival.name}.")
-    far = sorted((row for row in results.rows if row["system"] == OURS and row["experiment"] != "kernels" and (row.get("ratio_to_limit") or 0) > 1),
+    far = sorted((row for row in results.rows if row["system"] == OURS and row["experiment"] not in ("kernels", "optimise") and (row.get("ratio_to_limit") or 0) > 1),
                  key=lambda row: -row["ratio_to_limit"])
     for row in far[:8]:
         params = " ".join(varying(row["params"].items()))
@@ -236,6 +236,11 @@ def sections(results):
     found += [*shapes(results), threads(results)]
     found += [
         kernels(results),
+        plain(results, "optimise", "Optimisers inside backpropagation (FP32)", "Each row stands beside what it is measured by, in the same turns: a method beside "
+              "the gradients that its steps ask for, RandSeqK beside RandK, TopK beside std::nth_element, the others beside one gradient or sweep of the mini GPT at b = 1. "
+              "Of PyTorch and JAX: how many of our steps theirs takes.",
+              {"system": lambda r: r["system"], "mode": lambda r: r["mode"], "work": lambda r: r["work"], "time": lambda r: duration(r.ns) if r.ns else failed(r),
+               "x limit": over_limit, "target": figure("target", times), "x our time": figure("times_ours", times), "target, at least": figure("target_least", times)}),
         plain(results, "memory", "Start and memory of whole processes", "Our training programs take ten steps of AdamW. The others compute "
               "one gradient and take no step, each mode in a process of its own; the time includes imports and compilation. Least of 40 starts; "
               "who takes long is started for two seconds, at least once.",

@@ -1,7 +1,7 @@
 """JAX on one thread of the CPU.
 
 eager is value_and_grad op by op, jit the same function compiled once and called with new inputs each time. Larger GPTs are in
-jax_shapes.py.
+jax_shapes.py, optimisers in jax_optimise.py.
 """
 import functools
 import os
@@ -16,6 +16,7 @@ jax, jnp = peer.needs("jax", "jax.numpy")
 jax.config.update("jax_enable_x64", True)  # fp32 inputs stay fp32
 jax.config.update("jax_cpu_enable_async_dispatch", False)  # each step waits anyway
 
+import jax_optimise  # noqa: E402
 import jax_shapes  # noqa: E402
 
 
@@ -102,4 +103,5 @@ peer.main(jax.__version__, {
     "gpt": {"eager": network(gpt), "jit": network(gpt, jax.jit)},
     "shape": jax_shapes.ways(),
     "mlp": {"eager": network(mlp), "jit": network(mlp, jax.jit)},
+    **jax_optimise.ways(gpt),
 })

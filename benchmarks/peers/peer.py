@@ -134,7 +134,8 @@ def main(version, experiments):
     job = Job(sys.argv[1:])
     say("version", version)
     running = {}
-    batches = 32 if job.experiment == "mlp" else int(job.settings.get("batches", 1))
+    # The steps of a method have no end: the last one is followed by the next, and every run begins with the first.
+    batches = 32 if job.experiment == "mlp" else sys.maxsize if job.experiment.startswith("optimise") else int(job.settings.get("batches", 1))
     for mode, (dtype, build) in experiments.get(job.experiment, {}).items():
         if mode not in job.settings.get("only", mode).split(","):
             continue

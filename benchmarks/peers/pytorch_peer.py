@@ -3,7 +3,7 @@
 eager is what a user writes. For gpt, eager goes head by head as the paper's baseline does, fused has q, k, v in one product and
 all heads at once; torchscript is the paper's form, compile is fused through torch.compile. For saveload, eager saves a list of
 seven tensors, stacked one tensor, bytes its raw bytes through NumPy. For mlp with 16 predictions a sample, paper is the paper's form.
-Larger GPTs are in pytorch_shapes.py.
+Larger GPTs are in pytorch_shapes.py, optimisers in pytorch_optimise.py.
 """
 import os
 import warnings
@@ -13,6 +13,7 @@ import peer
 torch, = peer.needs("torch")
 from torch.nn.functional import cross_entropy  # noqa: E402
 
+import pytorch_optimise  # noqa: E402
 import pytorch_shapes  # noqa: E402
 
 torch.set_num_threads(peer.job().threads())
@@ -195,10 +196,16 @@ def network(make, wrap=lambda model: model):
     return "fp32", build
 
 
+def gpt_of(job, is_fused):
+    return Gpt(*(job.size(name) for name in ("vocabulary", "context", "width", "heads", "layers")), is_fused)
+
+
+def fused_gpt(job):
+    return gpt_of(job, True)
+
+
 def gpt(is_fused, wrap=lambda model: model):
-    def make(job):
-        return Gpt(*(job.size(name) for name in ("vocabulary", "context", "width", "heads", "layers")), is_fused)
-    return network(make, wrap)
+    return network(lambda job: gpt_of(job, is_fused), wrap)
 
 
 def mlp(wrap=lambda model: model):
@@ -220,4 +227,5 @@ peer.main(torch.__version__, {
     "gpt": {"eager": gpt(False), "fused": gpt(True), "torchscript": gpt(False, scripted), "compile": gpt(True, torch.compile)},
     "shape": pytorch_shapes.ways(),
     "mlp": mlp_ways(),
+    **pytorch_optimise.ways(fused_gpt),
 })

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "core/backward.hpp"
-#include "core/gradient_only.hpp"
 #include "core/reduce.hpp"
 #include "core/value.hpp"
 #include "functional/grad.hpp"
 #include "functional/gradcheck.hpp"
+#include "functional/gradient_only.hpp"
 #include "functional/hvp.hpp"
 #include "graph/compile.hpp"
 #include "graph/record.hpp"

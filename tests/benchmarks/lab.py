@@ -68,15 +68,15 @@ class Case(unittest.TestCase):
 
 
 class Gate(Case):
-    def rows_of(self, mode="right", dtype="fp64", experiment="tiny", **answer):
+    def rows_of(self, mode="right", dtype="fp64", experiment="tiny", peer="micrograd", **answer):
         stand_in = self.folder / "python"
         stand_in.write_text(STAND_IN.format(python=sys.executable, mode=mode, dtype=dtype, log=str(self.folder / "log"),
                                             **(RIGHT | answer)))
         stand_in.chmod(stand_in.stat().st_mode | stat.S_IXUSR)
-        run = subprocess.run([BENCH, experiment, "--quick", "--repeats", "9", "--peers", "micrograd", "--json", "-"], capture_output=True, text=True,
+        run = subprocess.run([BENCH, experiment, "--quick", "--repeats", "9", "--peers", peer, "--json", "-"], capture_output=True, text=True,
                              env=os.environ | {"BURTORCH_PYTHON": str(stand_in)})
         self.assertEqual(run.returncode, 0, run.stderr)
-        return [found for found in map(json.loads, run.stdout.splitlines()) if found["system"] == "micrograd"]
+        return [found for found in map(json.loads, run.stdout.splitlines()) if found["system"] == peer]
 
     def test_a_right_gradient_has_the_time_of_the_peers_own_clock(self):
         found = self.rows_of()[0]
@@ -126,6 +126,34 @@ class Gate(Case):
         self.assertEqual([(one["mode"], one["params"]["threads"]) for one in found[:2]], [("serial", 1), ("builders", 1)])
         self.assertEqual({(one["work"], one["gradient_ok"]) for one in found}, {("build", True)})
         self.assertEqual([one["params"]["threads"] for one in found[1:]][-1], os.cpu_count())
+
+    def test_methods_are_judged_by_their_iterates_and_have_targets(self):
+        run = subprocess.run([BENCH, "optimise", "--quick", "--repeats", "9", "--json", "-"], capture_output=True, text=True)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        found = list(map(json.loads, run.stdout.splitlines()))
+        self.assertEqual([one["mode"] for one in found if not one["gradient_ok"]], [])
+        ours = {one["mode"]: one for one in found if one["system"] == "burtorch" and "target" in one}
+        self.assertEqual(set(ours), {"page", "ef21-randk", "marina-randk", "randseqk", "topk", "last-layer", "stoppable", "two-points",
+                                     "difference"})
+        self.assertEqual({one["work"] for mode, one in ours.items() if mode in ("page", "ef21-randk", "marina-randk")}, {"step"})
+        for one in ours.values():  # what a row is measured by was timed as well
+            self.assertGreater(one["ratio_to_limit"], 0)
+
+    def test_a_method_with_other_iterates_has_no_time(self):
+        found = self.rows_of(experiment="optimise", peer="pytorch")
+        self.assertEqual({(one["params"]["method"], one["failure"]) for one in found if one["mode"] == "eager"},
+                         {("page", "wrong gradient"), ("ef21-topk", "wrong gradient")})
+        asked = (self.folder / "log").read_text().splitlines()
+        self.assertTrue(any(line.startswith("optimise-page") and "schedule=all;" in line for line in asked))
+
+    def test_networks_are_simulated_from_what_is_measured(self):
+        run = subprocess.run([BENCH, "optimise", "--quick", "--simulate", self.folder], capture_output=True, text=True)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        page, picture = (self.folder / "federated_costs.md").read_text(), (self.folder / "federated_costs.svg").read_text()
+        self.assertEqual(page.count("the fastest |"), 4)  # two problems, two networks
+        self.assertNotIn("nan", page)
+        self.assertIn("</svg>", picture)
+        self.assertEqual(subprocess.run([BENCH, "tiny", "--simulate", "x"], capture_output=True).returncode, 2)
 
     def test_memory_has_a_process_for_each_mode(self):
         found = self.rows_of(experiment="memory")
@@ -177,6 +205,15 @@ class Report(Case):
         self.assertIn("| gelu | 128 x 768 | value | 25 µs | 0.25 |  | 40 % | 120 % | stream, 10 µs | 2.50 |", text)
         self.assertIn("| product | 24 x 512 x 24 | forward | 3 µs |  | 100 |", text)
         self.assertIn("kernels, value kernel gelu rows 128 columns 768: takes 2.50 times a loop over the same memory.", text)
+
+    def test_optimisers_have_their_targets_beside_them(self):
+        method = {"params": {"method": "page", "batch": 1}, "work": "step", "dtype": "fp32"}
+        text, _ = self.report(row("optimise", "limit", "gradients-of-page", 70000, **method | {"ratio_to_limit": 1}),
+                              row("optimise", "burtorch", "page", 73500, **method | {"ratio_to_limit": 1.05, "target": 1.1}),
+                              row("optimise", "jax", "jit", 1470000, **method | {"ratio_to_limit": 21, "times_ours": 20, "target_least": 20}))
+        self.assertIn("| burtorch | page | step | 73.5 µs | 1.05 | 1.10 |", text)
+        self.assertIn("| jax | jit | step | 1.47 ms | 21 |  | 20 | 20 |", text)
+        self.assertNotIn("times the gradient by hand", text)
 
     def test_a_growth_is_a_line(self):
         rows = [row("gpt", "burtorch", "tiles", 100 * batch, params={"batch": batch}) for batch in (1, 2, 4)]

@@ -56,6 +56,26 @@ TYPED_TEST(TopSelectionTest, AgreesWithASortOnRandomNumbers) {
   }
 }
 
+// Large enough for a first look at a sample, which may say too much, too little, or nothing.
+TYPED_TEST(TopSelectionTest, AgreesWithASortOnManyNumbers) {
+  constexpr std::size_t d = 20'000;
+  Rng rng(7);
+  std::vector<TypeParam> normal(d), skewed(d), levels(d), rare(d), equal(d, TypeParam(0.5)), misleading(d);
+  for (std::size_t i = 0; i < d; ++i) {
+    normal[i] = rng.normal<TypeParam>();
+    skewed[i] = rng.normal<TypeParam>() * static_cast<TypeParam>(std::exp(4 * rng.normal<double>()));
+    levels[i] = static_cast<TypeParam>(static_cast<int>(2 * rng.normal<double>()));
+    rare[i] = i % 1000 == 17 ? rng.normal<TypeParam>() : TypeParam{0};
+    // A sample takes every 19th number: those are large, or all others are.
+    misleading[i] = i % 19 == 0 ? 1 + rng.uniform<TypeParam>() : rng.uniform<TypeParam>();
+  }
+  for (const auto* x : {&normal, &skewed, &levels, &rare, &equal, &misleading})
+    for (const std::size_t k : {std::size_t{1}, std::size_t{7}, d / 100, d / 20, d / 8, d / 8 + 1})
+      this->expectRight(*x, k);
+  for (TypeParam& number : misleading) number = 3 - number;
+  for (const std::size_t k : {std::size_t{1}, d / 100, d / 8}) this->expectRight(misleading, k);
+}
+
 TYPED_TEST(TopSelectionTest, TakesTheFirstOfEquals) {
   std::vector<TypeParam> x(97);
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {

@@ -89,14 +89,14 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
     graph_.forEach([&](std::size_t, Instruction, const OpInfo& info, NodeIndex, NodeIndex count) {
       if (info.isLeaf()) leafCount_ += count;
     });
-    const std::size_t scalars = position_.last + 1;
+    const std::size_t scalars = position_.last + 1, marks = knobs.selects ? 2 : 1;  // a byte of each
     savesParameters_ = knobs.stops && hasWritten(bound);
     const std::size_t leafBytes = knobs.stops || knobs.selects ? leafCount_ * sizeof(T) : 0,
                       parameterBytes = savesParameters_ ? bound.size * sizeof(T) : 0,
                       bitBytes = knobs.stops ? bound.unwrittenWords * sizeof(std::uint64_t) : 0,
                       useBytes = knobs.reports ? bound.blockCount * sizeof(std::size_t) : 0;
     std::byte* at =
-        options.memory->bytes(leafBytes + parameterBytes + bitBytes + useBytes + 2 * scalars + 64);
+        options.memory->bytes(leafBytes + parameterBytes + bitBytes + useBytes + marks * scalars + 64);
     leaves_ = reinterpret_cast<T*>(at);
     parameters_ = reinterpret_cast<T*>(at += leafBytes);
     at += parameterBytes;
@@ -105,7 +105,7 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
     bits_ = reinterpret_cast<std::uint64_t*>(at);
     firstUse_ = reinterpret_cast<std::size_t*>(at += bitBytes);
     auto* bytes = reinterpret_cast<std::uint8_t*>(at + useBytes);
-    for (std::size_t i = 0; i < 2 * scalars; ++i) bytes[i] = 0;
+    for (std::size_t i = 0; i < marks * scalars; ++i) bytes[i] = 0;
     marks_ = Marks<std::uint8_t>(bytes);
     selection_.varied = Marks<std::uint8_t>(bytes + scalars);
   }

@@ -28,6 +28,7 @@ template <class T, Config C = defaultConfig> class CharMlp {
  public:
   using Scalar = T;
   static constexpr Config tapeConfig = C;
+  static constexpr bool isGraphFixed = true;  // what is recorded depends on the tokens, never on a value
 
   explicit CharMlp(const CharMlpConfig& config)
       : config_(validated(config)),

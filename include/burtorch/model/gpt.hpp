@@ -60,6 +60,7 @@ template <class T, Config C = defaultConfig> class Gpt {
  public:
   using Scalar = T;
   static constexpr Config tapeConfig = C;
+  static constexpr bool isGraphFixed = true;  // what is recorded depends on the tokens, never on a value
 
   explicit Gpt(const GptConfig& config)
       : config_(validated(config)),

@@ -52,8 +52,59 @@ struct AttentionInRegisters {
     s.positions == lanes<T> ? vjp<true>(s, layer) : vjp<false>(s, layer);
   }
 
+  /// At two points at once, where a register holds the queries of both: the first half is that of the first point.
+  template <class T> static constexpr bool isForTwo = laneCount<T> == 8 && wideCount<T> == 16;
+  template <class T>
+  static void valueAtTwo(const Shape<T>& s, const Layer<T>& first, T* results, const Layer<T>& second,
+                         T* otherResults) {
+    if constexpr (isForTwo<T>) {
+      using Pack = WidePack<T>;
+      s.forEachHead(lanes<T> * lanes<T>, [&](std::size_t at, std::size_t weightsAt) {
+        const T *k = first.operand(1) + at, *l = second.operand(1) + at;
+        Pack w[lanes<T>];
+        unroll<lanes<T>>([&]<std::size_t i>() BURTORCH_INLINE_LAMBDA { w[i] = Pack(T{0}); });
+        for (std::size_t e = 0; e < s.size; ++e) {
+          const std::size_t row = e * s.columns;
+          const auto in = joined<T>(load(first.operand(0) + at + row), load(second.operand(0) + at + row));
+          unroll<lanes<T>>([&]<std::size_t i>() BURTORCH_INLINE_LAMBDA {
+            w[i].lanes = w[i].lanes + joined<T>(fill(k[row + i]), fill(l[row + i])) * in;
+          });
+        }
+        Pack most = w[0];
+        unroll<lanes<T>>([&]<std::size_t i>() BURTORCH_INLINE_LAMBDA {
+          most = select(seersOfTwo<T, i>() && most < w[i], w[i], most);
+        });
+        Pack sum(T{0});
+        unroll<lanes<T>>([&]<std::size_t i>() BURTORCH_INLINE_LAMBDA {
+          w[i] = select(seersOfTwo<T, i>(), exp((w[i] - most) * Pack(s.scale)), Pack(T{0}));
+          sum = sum + w[i];
+        });
+        const Pack share = Pack(T{1}) / sum;
+        Lanes<T> x[lanes<T>], y[lanes<T>];
+        unroll<lanes<T>>([&]<std::size_t i>() BURTORCH_INLINE_LAMBDA {
+          w[i].lanes = w[i].lanes * share.lanes;
+          x[i] = __builtin_shufflevector(w[i].lanes, w[i].lanes, 0, 1, 2, 3, 4, 5, 6, 7);
+          y[i] = __builtin_shufflevector(w[i].lanes, w[i].lanes, 8, 9, 10, 11, 12, 13, 14, 15);
+          store<T>(results + s.kept + weightsAt + i * lanes<T>, x[i]);
+          store<T>(otherResults + s.kept + weightsAt + i * lanes<T>, y[i]);
+        });
+        inner<false, true>(s, x, first.operand(2) + at, results + at);
+        inner<false, true>(s, y, second.operand(2) + at, otherResults + at);
+      });
+    }
+  }
+
  private:
   template <class T> static constexpr std::size_t lanes = laneCount<T>;
+  template <class T> BURTORCH_INLINE static auto joined(const Lanes<T>& a, const Lanes<T>& b) {
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  }
+  template <class T, std::size_t i> BURTORCH_INLINE static auto seersOfTwo() {
+    return [&]<std::size_t... lane>(std::index_sequence<lane...>) BURTORCH_INLINE_LAMBDA {
+      return typename WidePack<T>::Mask{{(lane % lanes<T> >= i ? -1 : 0)...}};
+    }
+    (std::make_index_sequence<2 * lanes<T>>{});
+  }
 
   template <bool isFull, class T> BURTORCH_INLINE static Lanes<T> loadRow(const Shape<T>& s, const T* from) {
     if constexpr (isFull)

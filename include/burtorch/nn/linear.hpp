@@ -5,6 +5,7 @@
 #include <span>
 
 #include "matrix.hpp"
+#include "pair_product.hpp"
 #include "parameter_layout.hpp"
 #include "row_sums.hpp"
 #include "vector_product.hpp"
@@ -60,16 +61,7 @@ struct LinearLayer : LayerOp {
     const Shape shape(layer);
     const T* gy = layer.resultGradients();
     const bool wantsWeight = layer.wants(0), isAdded = wantsWeight && !layer.isFirstWrite(0, shape.weightId);
-    if (shape.firstInput == 2 && layer.wants(1)) {
-      const bool isBiasAdded = !layer.isFirstWrite(1, shape.biasId);
-      T* gb = layer.operandGradient(1);
-      if (shape.columns == 1)
-        for (std::size_t o = 0; o < shape.outputs; ++o) gb[o] = isBiasAdded ? gb[o] + gy[o] : gy[o];
-      else
-        nn::rowSums<T>(gb, shape.outputs, shape.columns, isBiasAdded,
-                       [gy, columns = shape.columns](std::size_t r, std::size_t c, std::size_t n)
-                           BURTORCH_INLINE_LAMBDA { return nn::loadUpTo(gy + r * columns + c, n); });
-    }
+    vjpOfBias(shape, layer);
     std::size_t offset = 0;
     for (std::uint32_t k = shape.firstInput; k < layer.operandCount(); ++k) {
       const std::size_t inputs = layer.operandSize(k) / shape.columns;
@@ -91,15 +83,7 @@ struct LinearLayer : LayerOp {
         offset += inputs;
         continue;
       }
-      if (wantsWeight)
-        nn::OuterProduct<T>{{gw, shape.inputs},
-                            {gy, shape.columns},
-                            {x, shape.columns},
-                            shape.outputs,
-                            inputs,
-                            shape.columns,
-                            isAdded}
-            .run();
+      if (wantsWeight) vjpOfWeight(shape, layer, gw, x, inputs, isAdded);
       if (gx != nullptr)
         nn::Product<T>{.w = w,
                        .outputStride = 1,
@@ -115,7 +99,80 @@ struct LinearLayer : LayerOp {
     }
   }
 
+  // Weights whose pairs pay are put in turns by the value, for both rules.
+  template <class T> static void valueAtTwo(const Layer<T>& x, T* resultsX, const Layer<T>& y, T* resultsY) {
+    const Shape shape(x);
+    const auto point = [&](const Layer<T>& layer, T* results) -> typename nn::PairProduct<T>::Point {
+      return {{layer.operand(shape.firstInput), shape.columns},
+              {results, shape.columns},
+              shape.firstInput == 2 ? layer.operand(1) : nullptr};
+    };
+    T* const pairs = roomForPairs(shape, x);
+    const nn::PairProduct<T> both{
+        pairs, {point(x, resultsX), point(y, resultsY)}, shape.outputs, shape.inputs, shape.columns};
+    if (pairs != nullptr && both.pays()) {
+      nn::PairProduct<T>::putInTurns(x.operand(0), y.operand(0), x.operandSize(0), pairs);
+      return both.run();
+    }
+    value(x, resultsX);
+    value(y, resultsY);
+  }
+  template <class T> static void vjpAtTwo(const Layer<T>& x, const Layer<T>& y) {
+    const Shape shape(x);
+    const std::uint32_t k = shape.firstInput;
+    const auto point = [&](const Layer<T>& layer) -> typename nn::PairProduct<T>::Point {
+      return {{layer.resultGradients(), shape.columns}, {layer.operandGradient(k), shape.columns}, nullptr};
+    };
+    const T* const pairs = roomForPairs(shape, x);
+    const nn::PairProduct<T> both{
+        pairs, {point(x), point(y)}, shape.inputs, shape.outputs, shape.columns, true, true};
+    if (pairs == nullptr || !both.pays() || !x.wants(k)) {
+      vjp(x);
+      vjp(y);
+      return;
+    }
+    for (const Layer<T>* layer : {&x, &y}) {
+      const bool wantsWeight = layer->wants(0),
+                 isAdded = wantsWeight && !layer->isFirstWrite(0, shape.weightId);
+      vjpOfBias(shape, *layer);
+      if (wantsWeight)
+        vjpOfWeight(shape, *layer, layer->operandGradient(0), layer->operand(k), shape.inputs, isAdded);
+    }
+    both.run();
+  }
+
  private:
+  /// Where the weights of both points may lie in turns; one input takes all of them.
+  template <class T> static T* roomForPairs(const Shape& shape, const Layer<T>& layer) {
+    const OperandWord weights(layer.words[1]);
+    const bool isPossible = weights.isParameter() && layer.operandCount() == shape.firstInput + 1 &&
+                            layer.frame.parameters->pairs != nullptr;
+    return isPossible ? layer.frame.parameters->pairs + 2 * weights.first() : nullptr;
+  }
+  template <class T> static void vjpOfBias(const Shape& shape, const Layer<T>& layer) {
+    if (shape.firstInput != 2 || !layer.wants(1)) return;
+    const T* gy = layer.resultGradients();
+    const bool isAdded = !layer.isFirstWrite(1, shape.biasId);
+    T* gb = layer.operandGradient(1);
+    if (shape.columns == 1)
+      for (std::size_t o = 0; o < shape.outputs; ++o) gb[o] = isAdded ? gb[o] + gy[o] : gy[o];
+    else
+      nn::rowSums<T>(gb, shape.outputs, shape.columns, isAdded,
+                     [gy, columns = shape.columns](std::size_t r, std::size_t c, std::size_t n)
+                         BURTORCH_INLINE_LAMBDA { return nn::loadUpTo(gy + r * columns + c, n); });
+  }
+  template <class T>
+  static void vjpOfWeight(const Shape& shape, const Layer<T>& layer, T* gw, const T* x, std::size_t inputs,
+                          bool isAdded) {
+    nn::OuterProduct<T>{{gw, shape.inputs},
+                        {layer.resultGradients(), shape.columns},
+                        {x, shape.columns},
+                        shape.outputs,
+                        inputs,
+                        shape.columns,
+                        isAdded}
+        .run();
+  }
   /// Whether two operands have numbers in common.
   template <class T> static bool overlap(const Layer<T>& layer, std::uint32_t i, std::uint32_t j) {
     const T *x = layer.operand(i), *y = layer.operand(j);
@@ -174,5 +231,6 @@ struct Linear {
 };
 
 BURTORCH_LAYER_ONCE(ops::LinearLayer)
+BURTORCH_LAYER_AT_TWO_ONCE(ops::LinearLayer)
 
 }  // namespace burtorch::inline BURTORCH_TARGET

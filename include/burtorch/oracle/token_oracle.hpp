@@ -31,27 +31,13 @@
 #include "../nn/parameter_store.hpp"
 #include "finite_sum.hpp"
 #include "knobbed_gradient.hpp"
+#include "non_finite.hpp"
 #include "sharded.hpp"
 #include "sweep_cost.hpp"
+#include "token_samples.hpp"
+#include "two_points.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
-
-/// Where samples come from: `read` fills in the tokens and the targets of sample i. With workers, several threads read at once.
-template <class S>
-concept TokenSamples = requires(const S& samples, std::size_t i, std::span<TokenId> tokens,
-                                std::span<TokenId> targets) {
-  { samples.size() } -> std::convertible_to<std::size_t>;
-  samples.read(i, tokens, targets);
-};
-
-/// How an oracle works. `workers` and `ranks` decide who computes, `tile` and `shards` decide the bits.
-struct TokenOracleOptions {
-  std::size_t tile = 0;        // samples on a tape at a time, at most; 0: what the model likes best
-  Workers* workers = nullptr;  // who helps: a ThreadPool; nullptr: the current workers, if the thread has any
-  std::size_t shards = 0;      // parts of a batch, at most as many as samples; 0: as many as pay
-  /// Processes that share the shards of `value` and `gradient` without knobs, which all of them call at the same time.
-  Ranks* ranks = nullptr;
-};
 
 template <class Model, TokenSamples Samples> class TokenOracle {
  public:
@@ -141,13 +127,15 @@ template <class Model, TokenSamples Samples> class TokenOracle {
     counter_.addInstructions(knobs.instructions());
     return {knobs.finish(target, into, model_.layout()), value};
   }
-  /// The gradients at two points, of the same samples. Two threads take a point each.
+  /// The gradients at two points, of the same samples. Two threads take a point each; one takes both at once if it can.
   ValuesAtTwo gradientsAtTwo(std::span<const Scalar> x, std::span<const Scalar> y, Batch batch,
                              std::span<Scalar> intoX, std::span<Scalar> intoY) {
     requireBatch(y, batch);
     Workers* const help = workers();
-    if (help == nullptr || shardCount(batch.size()) > 1)
+    if (help == nullptr || shardCount(batch.size()) > 1) {
+      if (ValuesAtTwo values; inOnePass(x, y, batch, intoX, intoY, values)) return values;
       return {gradient(x, batch, intoX), gradient(y, batch, intoY)};
+    }
     requireBatch(x, batch);
     counter_.addGradients(2 * batch.size());
     borrow(borrowed_, intoX);
@@ -190,28 +178,17 @@ template <class Model, TokenSamples Samples> class TokenOracle {
   /// After a loss that is not finite: a sentence that names the first node, in the order of recording, that is not.
   /// `step` is the training's step if the loss was that of one.
   std::string describeFirstNonFinite(Batch batch, const StepKey* step = nullptr) {
-    for (const Parameter& block : model_.layout().blocks())
-      for (std::size_t i = 0; i < block.size(); ++i)
-        if (!ScalarTraits<Scalar>::isFinite(parameters_.values(block)[i]))
-          return "number " + std::to_string(i) + " of parameter " + model_.layout().name(block) +
-                 " is not finite";
+    std::string found = burtorch::describeFirstNonFinite<Scalar>(model_.layout(), std::as_const(parameters_));
+    if (!found.empty()) return found;
     requireSamples(batch);
-    std::string found;
     Lane& lane = boundLane();
     const auto& tape = lane.tape;
     overTiles(lane, batch, {0, batch.size()}, step, [&](const auto& root, double share, auto&&...) {
-      const auto describe = [&](std::span<const Scalar> numbers, const char* what) {
-        for (std::size_t i = 0; i < numbers.size() && found.empty(); ++i)
-          if (!ScalarTraits<Scalar>::isFinite(numbers[i]))
-            found = std::string("the ") + what + " of node " + std::to_string(i) + ", of a " +
-                    std::string(tape.opOf(static_cast<NodeIndex>(i)).name) +
-                    ", is the first that is not finite";
-      };
-      describe(tape.values(), "value");
+      found = burtorch::describeFirstNonFinite<Scalar>(tape, tape.values(), "value");
       if (!found.empty()) return false;
       backward(root, static_cast<Scalar>(share));
-      describe(tape.gradients(), "gradient");
-      return true;
+      found = burtorch::describeFirstNonFinite<Scalar>(tape, tape.gradients(), "gradient");
+      return found.empty();
     });
     return found.empty() ? "every node is finite: the sum of their squares is not" : found;
   }
@@ -231,6 +208,28 @@ template <class Model, TokenSamples Samples> class TokenOracle {
                                bind(lane, x, buffer);
                                return overTiles(lane, batch, shard, step, sweepAll);
                              });
+  }
+  /// Both gradients from one recording of each tile, if the model says that its graph is the same everywhere.
+  bool inOnePass(std::span<const Scalar> x, std::span<const Scalar> y, Batch batch, std::span<Scalar> intoX,
+                 std::span<Scalar> intoY, ValuesAtTwo& values) {
+    if constexpr (requires { requires Model::isGraphFixed; }) {
+      using Both = TwoPoints<Scalar, Model::tapeConfig>;
+      if (shardCount(batch.size()) > 1 || model_.layout().size() > Both::mostParameters) return false;
+      requireBatch(x, batch);
+      if (twoPoints_ == nullptr) twoPoints_ = std::make_unique<Both>();
+      Lane& lane = boundLane();
+      bind(lane, x, borrow(borrowed_, intoX));
+      const auto recording = twoPoints_->start(lane.tape, bindingOf(y, borrow(borrowedToo_, intoY)));
+      overTiles(lane, batch, {0, batch.size()}, nullptr, [&](const auto& root, double share, auto&&...) {
+        return twoPoints_->run(lane.tape, root, share);
+      });
+      if (!twoPoints_->isDone()) return false;
+      borrowed_.all(), borrowedToo_.all();
+      counter_.addGradients(2 * batch.size());
+      values = twoPoints_->values();
+      return true;
+    }
+    return false;
   }
   void requireBatch(std::span<const Scalar> x, Batch batch) const {
     if (x.size() != parameters_.size())
@@ -269,10 +268,13 @@ template <class Model, TokenSamples Samples> class TokenOracle {
     lane.tape.bind(parameters_);
     return lane;
   }
-  void bind(Lane& lane, std::span<const Scalar> x, GradientBuffer<Scalar>& buffer) const {
+  Binding<Scalar> bindingOf(std::span<const Scalar> x, GradientBuffer<Scalar>& buffer) const {
     Binding<Scalar> binding = parameters_.binding(buffer);
     binding.values = x.data();
-    lane.tape.bind(binding);
+    return binding;
+  }
+  void bind(Lane& lane, std::span<const Scalar> x, GradientBuffer<Scalar>& buffer) const {
+    lane.tape.bind(bindingOf(x, buffer));
   }
   GradientBuffer<Scalar>& borrow(GradientBuffer<Scalar>& buffer, std::span<Scalar> memory) const {
     buffer.moveTo(memory);
@@ -331,6 +333,7 @@ template <class Model, TokenSamples Samples> class TokenOracle {
   Sharded<Scalar, Lane> sharded_;
   // In memory of callers; the second one for the second of two points.
   GradientBuffer<Scalar> borrowed_{model_.layout(), nullptr}, borrowedToo_{model_.layout(), nullptr};
+  std::unique_ptr<TwoPoints<Scalar, Model::tapeConfig>> twoPoints_;
   std::unique_ptr<GradientBuffer<Scalar>> aside_;  // of gradients that may not be written
   OracleCounter counter_;
   std::optional<RankSum<Scalar>> ranks_;

@@ -1,5 +1,5 @@
 // Gradients without the function value: which operators can, and that nothing else changes.
-#include "burtorch/core/gradient_only.hpp"
+#include "burtorch/functional/gradient_only.hpp"
 
 #include <gtest/gtest.h>
 

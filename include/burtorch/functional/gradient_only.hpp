@@ -5,8 +5,8 @@
 
 #include <limits>
 
-#include "backward.hpp"
-#include "reduce.hpp"
+#include "../core/backward.hpp"
+#include "../core/reduce.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
 
