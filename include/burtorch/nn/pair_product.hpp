@@ -46,7 +46,7 @@ template <class T> struct PairProduct {
 
  private:
   static constexpr std::size_t lanes = laneCount<T>, mostTerms = 128;
-  using Wide = typename WidePack<T>::Vector;
+  using Wide = typename WideOf<T>::Vector;
 
   template <bool isFull> [[gnu::noinline]] void runWhole() const {
     alignas(64) T columnsOfBoth[2 * lanes * mostTerms];

@@ -132,11 +132,13 @@ template <class T> BURTORCH_INLINE void storeSome(T* to, const LanePack<T>& pack
 /// As wide as the machine has registers, for numbers that all lie side by side: 64 bytes where there are any.
 template <class T> struct WideOf {
   using Pack = T;
+  using Vector = T;
   static constexpr std::size_t count = 1;
 };
 template <class T>
 requires(ScalarTraits<T>::isVectorizable) struct WideOf<T> {
   using Pack = burtorch::Pack<T>;
+  using Vector = typename Pack::Vector;
   static constexpr std::size_t count = packWidth<T>;
 };
 template <class T> using WidePack = typename WideOf<T>::Pack;
