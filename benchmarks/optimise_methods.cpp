@@ -2,8 +2,12 @@
 // method is the gradients that its steps ask for, one after the other, and nothing else.
 //
 // The gate: where a method is after as many steps as a turn had, beside the same method in plain loops on fp64 gradients. Everybody
-// begins every turn at the same point with the same samples, coins and coordinates. PyTorch and JAX are given these in their
-// settings and have the methods as one writes them there (peers/pytorch_optimise.py, peers/jax_optimise.py).
+// begins every turn at the same point with the same samples, coins and coordinates. Runs are short, since a relu has a kink: where
+// its input is within rounding of 0, fp32 may take the other side, and MARINA multiplies that by d / K. (In fp64 the library has
+// the bits of the plain loops over longer runs too.)
+//
+// PyTorch and JAX are given all this in their settings and have the methods as one writes them there (peers/pytorch_optimise.py,
+// peers/jax_optimise.py).
 #include <algorithm>
 #include <burtorch/optimise/ef21.hpp>
 #include <burtorch/optimise/in_process.hpp>

@@ -3,7 +3,7 @@
 //
 // A register holds both points, number by number in turns: the columns as x0 y0 x1 y1 ..., a weight as its pair, repeated. One
 // load spreads a pair and one multiply-add does both points. Pairs of weights are made once, for the product and for the gradient
-// of its input (`putInTurns`): that takes a fourth of what is saved. Every sum has the terms of Product in its order, and so its bits.
+// of its input (`putInTurns`): that takes less than is saved. Every sum has the terms of Product in its order, and so its bits.
 #pragma once
 
 #include "product.hpp"
