@@ -2,8 +2,9 @@
 
 docs.py table PROGRAM FILE          the table in FILE is what PROGRAM prints
 docs.py tour FILE SOURCE EXPECTED   the C++ blocks of FILE are in SOURCE, its outputs together are EXPECTED
-docs.py code COMPILER ROOT [FILE]   every other C++ block of the documents compiles and runs; if a text block comes next,
-                                    that is what it prints
+docs.py code COMPILER ROOT LIBRARY [FILE]
+                                    every other C++ block of the documents compiles and runs; if a text block comes next,
+                                    that is what it prints. They link burtorch::compiled, LIBRARY, which saves half of the time
 docs.py shell COMPILER ROOT BURT    every command of the documents runs, or is listed here with the reason why not
 docs.py paths ROOT                  every file that a document names exists
 docs.py self-test                   the checks notice what they should
@@ -84,13 +85,13 @@ def programs_of(text):
         yield text[:block.start("text")].count("\n"), program_of(block["text"], block["given"]), expected
 
 
-def wrong_program(compiler, include, name, line, program, expected):
+def wrong_program(build, name, line, program, expected):
     """What is wrong with a program, or None."""
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder, "block.cpp")
         source.write_text(program)
-        built = subprocess.run([compiler, "-std=c++20", "-O0", "-Wall", "-Wextra", "-Wno-unused", "-Werror", "-pthread",
-                                "-I", include, str(source), "-o", f"{folder}/block"], capture_output=True, text=True)
+        built = subprocess.run([*build[:1], "-std=c++20", "-O0", "-Wall", "-Wextra", "-Wno-unused", "-Werror", "-pthread",
+                                str(source), *build[1:], "-o", f"{folder}/block"], capture_output=True, text=True)
         if built.returncode != 0:
             return f"{name}:{line}: the block does not compile:\n{program}\n{built.stderr}"
         done = subprocess.run([f"{folder}/block"], capture_output=True, text=True, cwd=folder)
@@ -101,12 +102,13 @@ def wrong_program(compiler, include, name, line, program, expected):
     return None
 
 
-def check_code(compiler, root, only=None):
+def check_code(compiler, root, library, only=None):
     root = pathlib.Path(root)
+    build = [compiler, "-I", str(root / "include"), "-DBURTORCH_COMPILED", library]
     work = [(name, *program) for name, text in documents(root)
             if name not in PARTS_OF_PROGRAMS and only in (None, name) for program in programs_of(text)]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        wrong = [w for w in pool.map(lambda w: wrong_program(compiler, str(root / "include"), *w), work) if w]
+        wrong = [w for w in pool.map(lambda w: wrong_program(build, *w), work) if w]
     if wrong or not work:
         sys.exit("\n".join(wrong) or "no C++ block was found")
     print(f"{len(work)} blocks compile and run")
@@ -191,7 +193,7 @@ def self_test():
     for program, expected, said in ((found[0][1], "1\n", None), (found[0][1], "2\n", "the page says"),
                                     (found[1][1], "2\n", None), ("int main() { return 3; }", None, "ends with 3"),
                                     ("int main() { return x; }", None, "does not compile")):
-        wrong = wrong_program(compiler, ".", "page", 1, program, expected)
+        wrong = wrong_program([compiler], "page", 1, program, expected)
         assert (said in wrong if said else wrong is None), (program, wrong)
     print("self-test: right")
 
