@@ -1,6 +1,10 @@
 // Products of large matrices beside plain loops, over every border of a block and a tile.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <burtorch/nn/blocked_product.hpp>
 #include <limits>
+#include <numeric>
 #include <thread>
 
 #include "reference/guarded_matrix.hpp"
@@ -53,6 +57,45 @@ TYPED_TEST(BlockedProductTest, TakesEveryNumberOfRowsAndColumns) {
     expectProduct<TypeParam>({14, n, 3}, Start::bias, n % 3 == 0, n % 2 == 0);
     expectProduct<TypeParam>({13, 17, n}, Start::zero, n % 2 == 0, n % 3 == 0);
   }
+}
+/// Numbers that end where memory ends: whoever reads one more does not come back.
+template <class T> class NumbersAtTheEnd {
+ public:
+  explicit NumbersAtTheEnd(std::size_t count) {
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    bytes_ = (count * sizeof(T) + page - 1) / page * page + page;
+    memory_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory_ == MAP_FAILED) throw std::bad_alloc();
+    auto* const end = static_cast<std::byte*>(memory_) + bytes_ - page;
+    mprotect(end, page, PROT_NONE);
+    numbers_ = reinterpret_cast<T*>(end) - count;
+    std::iota(numbers_, numbers_ + count, T{1});
+  }
+  NumbersAtTheEnd(const NumbersAtTheEnd&) = delete;
+  NumbersAtTheEnd& operator=(const NumbersAtTheEnd&) = delete;
+  ~NumbersAtTheEnd() { munmap(memory_, bytes_); }
+  const T* at() const { return numbers_; }
+
+ private:
+  void* memory_;
+  std::size_t bytes_;
+  T* numbers_;
+};
+
+// As parameters do that lie at the end of a store, or of a mapped file.
+TYPED_TEST(BlockedProductTest, ReadsNothingBehindItsFactors) {
+  for (std::size_t rows = 1; rows <= 40; ++rows)
+    for (const std::size_t inner : {std::size_t{9}, std::size_t{300}})
+      for (const std::size_t columns : {std::size_t{7}, std::size_t{40}}) {
+        const NumbersAtTheEnd<TypeParam> a(rows * inner), b(inner * columns), bias(rows);
+        std::vector<TypeParam> c(rows * columns);
+        BlockedProduct<TypeParam>{
+            {a.at(), inner, 1}, {b.at(), columns, 1}, c.data(), columns, rows, columns, inner, bias.at(), false}
+            .run();
+        BlockedProduct<TypeParam>{
+            {a.at(), 1, rows}, {b.at(), 1, inner}, c.data(), columns, rows, columns, inner, bias.at(), false}
+            .run();
+      }
 }
 // Blocks have 256 columns, 256 terms, and 96 or 192 rows.
 TYPED_TEST(BlockedProductTest, CrossesTheBordersOfItsBlocks) {

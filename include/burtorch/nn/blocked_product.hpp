@@ -286,8 +286,9 @@ template <class T> void BlockedProduct<T>::runAlone() const {
 template <class T>
 void BlockedProduct<T>::runBlock(std::size_t i, std::size_t k, std::size_t terms, std::size_t j,
                                  std::size_t columnCount, T* lefts, const T* strips) const {
-  const std::size_t rowCount = std::min(rowBlock, rows - i);
-  const std::size_t read = readsLeft() ? rowCount / step * step : 0;
+  const std::size_t rowCount = std::min(rowBlock, rows - i), last = rowCount % height;
+  // The last tile has more rows than there are, unless these are whole steps: then it is a copy, which ends with zeros.
+  const std::size_t read = !readsLeft() ? 0 : last % step == 0 ? rowCount : rowCount - last;
   packLeft(i + read, rowCount - read, k, terms, lefts);
   for (std::size_t q = 0; q < columnCount; q += width) {
     const T* left = lefts;
