@@ -89,8 +89,15 @@ TYPED_TEST(BlockedProductTest, ReadsNothingBehindItsFactors) {
       for (const std::size_t columns : {std::size_t{7}, std::size_t{40}}) {
         const NumbersAtTheEnd<TypeParam> a(rows * inner), b(inner * columns), bias(rows);
         std::vector<TypeParam> c(rows * columns);
-        BlockedProduct<TypeParam>{
-            {a.at(), inner, 1}, {b.at(), columns, 1}, c.data(), columns, rows, columns, inner, bias.at(), false}
+        BlockedProduct<TypeParam>{{a.at(), inner, 1},
+                                  {b.at(), columns, 1},
+                                  c.data(),
+                                  columns,
+                                  rows,
+                                  columns,
+                                  inner,
+                                  bias.at(),
+                                  false}
             .run();
         BlockedProduct<TypeParam>{
             {a.at(), 1, rows}, {b.at(), 1, inner}, c.data(), columns, rows, columns, inner, bias.at(), false}
