@@ -19,6 +19,7 @@ struct Options {
   int repeats = 41;
   int core = -1;  // -1: the last one, or the last ones
   bool isQuick = false;
+  bool isOnlyJudged = false;       // one short turn each: the gradients count, the times mean nothing
   std::string json;                // "-": standard output
   std::string data;                // mlp: a file of names; empty: the repository's
   std::vector<std::string> peers;  // other systems to compare with

@@ -86,6 +86,8 @@ bench::Options parse(int argc, char** argv) {
     };
     if (argument == "--quick")
       options.isQuick = true;
+    else if (argument == "--judge")
+      options.isOnlyJudged = options.isQuick = true;
     else if (argument == "--repeats")
       options.repeats = positive(argument, next()), hasRepeats = true;
     else if (argument == "--core")
@@ -110,7 +112,9 @@ bench::Options parse(int argc, char** argv) {
       complain("one experiment at a time, not '" + argument + "' too");
   }
   if (options.isQuick && !hasRepeats) options.repeats = 15;
-  if (options.repeats < bench::fewestRepeats)
+  if (options.isOnlyJudged)
+    options.repeats = 1;
+  else if (options.repeats < bench::fewestRepeats)
     complain("--repeats takes at least 9: fewer say nothing about noise");
   const auto found = experiments.find(options.experiment);
   if (found != experiments.end() && found->second == nullptr)

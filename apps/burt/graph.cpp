@@ -170,7 +170,7 @@ std::string formatOf(const std::string& out) {
   throw BadInput("--out " + out + ": expected a name that ends in .svg, .png, .pdf, .dot or .gv");
 }
 
-void write(const std::string& text, const std::string& out) {
+void writeDot(const std::string& text, const std::string& out) {
   if (out.empty()) {
     std::fwrite(text.data(), 1, text.size(), stdout);  // main checks stdout
     return;
@@ -208,11 +208,11 @@ int graph(std::span<const std::string> arguments) {
   if (!options.model.empty() && (kind == "tiny" || kind == "small"))
     throw BadInput("graph " + kind + " takes no --model; leave it out, or draw mlp or gpt");
   formatOf(options.out);  // before any work
-  write(kind == "tiny"    ? tiny(options)
-        : kind == "small" ? small(options)
-        : kind == "mlp"   ? drawModel<MlpPicture>(options)
-                          : drawModel<GptPicture>(options),
-        options.out);
+  writeDot(kind == "tiny"    ? tiny(options)
+           : kind == "small" ? small(options)
+           : kind == "mlp"   ? drawModel<MlpPicture>(options)
+                             : drawModel<GptPicture>(options),
+           options.out);
   return 0;
 }
 

@@ -114,7 +114,7 @@ HeatMapFigure figureOf(const PlotCommand& command) {
   return embeddingFigure(OwnedModel<CharMlp<float>>(file, file.config<CharMlpConfig>()), tokenizer);
 }
 
-void write(const std::string& path, const std::string& text) {
+void writePicture(const std::string& path, const std::string& text) {
   AtomicFile file(path, {.durable = false});
   file.write(std::as_bytes(std::span(text)));
   file.commit();
@@ -154,9 +154,9 @@ int plot(std::span<const std::string> arguments) {
 
   const HeatMapFigure figure = figureOf(command);
   if (command.out.ends_with(".svg"))
-    write(command.out, heatMapSvg(figure));
+    writePicture(command.out, heatMapSvg(figure));
   else if (!command.out.empty())
-    write(command.out, generateHeatMaps(figure));
+    writePicture(command.out, generateHeatMaps(figure));
   else if (!command.isShown)
     std::fputs(generateHeatMaps(figure).c_str(), stdout);
   if (command.isShown) {

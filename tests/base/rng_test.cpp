@@ -16,7 +16,7 @@
 
 #include "reference/error_sentence.hpp"
 
-namespace {
+namespace rng_test {
 
 using burtorch::Rng;
 
@@ -198,4 +198,4 @@ TEST(RngNormal, IsMarsagliasPolarMethod) {
   }
 }
 
-}  // namespace
+}  // namespace rng_test

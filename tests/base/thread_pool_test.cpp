@@ -14,7 +14,7 @@
 #include <vector>
 
 namespace burtorch {
-namespace {
+namespace thread_pool_test {
 
 #if defined(__SANITIZE_THREAD__)
 constexpr bool canFork = false;  // the thread sanitizer's child may not start threads
@@ -175,5 +175,5 @@ TEST(ForEachPart, CoversEverythingInWholeUnits) {
   }
 }
 
-}  // namespace
+}  // namespace thread_pool_test
 }  // namespace burtorch

@@ -73,7 +73,7 @@ class Gate(Case):
         stand_in.write_text(STAND_IN.format(python=sys.executable, mode=mode, dtype=dtype, log=str(self.folder / "log"),
                                             **(RIGHT | answer)))
         stand_in.chmod(stand_in.stat().st_mode | stat.S_IXUSR)
-        run = subprocess.run([BENCH, experiment, "--quick", "--repeats", "9", "--peers", peer, "--json", "-"], capture_output=True, text=True,
+        run = subprocess.run([BENCH, experiment, "--judge", "--peers", peer, "--json", "-"], capture_output=True, text=True,
                              env=os.environ | {"BURTORCH_PYTHON": str(stand_in)})
         self.assertEqual(run.returncode, 0, run.stderr)
         return [found for found in map(json.loads, run.stdout.splitlines()) if found["system"] == peer]
@@ -120,7 +120,7 @@ class Gate(Case):
         self.assertEqual([one["failure"] for one in wrong], ["wrong gradient"] * 2)
 
     def test_a_graph_by_builders_is_judged_as_every_gradient(self):
-        run = subprocess.run([BENCH, "threads", "--shape", "build", "--repeats", "9", "--json", "-"], capture_output=True, text=True)
+        run = subprocess.run([BENCH, "threads", "--shape", "build", "--judge", "--json", "-"], capture_output=True, text=True)
         self.assertEqual(run.returncode, 0, run.stderr)
         found = list(map(json.loads, run.stdout.splitlines()))
         self.assertEqual([(one["mode"], one["params"]["threads"]) for one in found[:2]], [("serial", 1), ("builders", 1)])
@@ -128,7 +128,7 @@ class Gate(Case):
         self.assertEqual([one["params"]["threads"] for one in found[1:]][-1], os.cpu_count())
 
     def test_methods_are_judged_by_their_iterates_and_have_targets(self):
-        run = subprocess.run([BENCH, "optimise", "--quick", "--repeats", "9", "--json", "-"], capture_output=True, text=True)
+        run = subprocess.run([BENCH, "optimise", "--judge", "--json", "-"], capture_output=True, text=True)
         self.assertEqual(run.returncode, 0, run.stderr)
         found = list(map(json.loads, run.stdout.splitlines()))
         self.assertEqual([one["mode"] for one in found if not one["gradient_ok"]], [])
@@ -147,7 +147,7 @@ class Gate(Case):
         self.assertTrue(any(line.startswith("optimise-page") and "schedule=all;" in line for line in asked))
 
     def test_networks_are_simulated_from_what_is_measured(self):
-        run = subprocess.run([BENCH, "optimise", "--quick", "--simulate", self.folder], capture_output=True, text=True)
+        run = subprocess.run([BENCH, "optimise", "--judge", "--simulate", self.folder], capture_output=True, text=True)
         self.assertEqual(run.returncode, 0, run.stderr)
         page, picture = (self.folder / "federated_costs.md").read_text(), (self.folder / "federated_costs.svg").read_text()
         self.assertEqual(page.count("the fastest |"), 4)  # two problems, two networks

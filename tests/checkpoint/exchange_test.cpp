@@ -8,7 +8,7 @@
 #include "reference/exchange_models.hpp"
 
 namespace burtorch {
-namespace {
+namespace exchange_test {
 
 double lossSaidBy(const std::string& path) {
   return std::strtod(SafetensorsFile(path).metadata().at("loss").c_str(), nullptr);
@@ -47,5 +47,5 @@ TEST(ModelsFromPyTorch, ALayerWithOneInputIsAMatrixThere) {
   EXPECT_EQ(file.tensor("layer.bias").shape, std::vector<std::uint64_t>{3});
 }
 
-}  // namespace
+}  // namespace exchange_test
 }  // namespace burtorch

@@ -6,7 +6,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace gpt2_config_test {
 
 const std::string sizes = R"("n_layer": 3, "n_head": 2, "n_embd": 8, "n_positions": 16, "vocab_size": 11)";
 
@@ -107,5 +107,5 @@ TEST(Gpt2Config, RefusesToWriteWhatGpt2CannotBe) {
   EXPECT_TRUE(contains(sentenceOf([&] { requireGpt2(config); }), "this model has no such norm"));
 }
 
-}  // namespace
+}  // namespace gpt2_config_test
 }  // namespace burtorch

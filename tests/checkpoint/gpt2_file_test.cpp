@@ -12,7 +12,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace gpt2_file_test {
 
 namespace fs = std::filesystem;
 
@@ -185,5 +185,5 @@ TEST_F(Gpt2Files, AStoreOfAnotherSizeIsRefusedAndUntouched) {
   EXPECT_TRUE(std::ranges::equal(numbers.values(), before));
 }
 
-}  // namespace
+}  // namespace gpt2_file_test
 }  // namespace burtorch

@@ -11,7 +11,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace mapped_parameters_test {
 
 TEST(MappedParameters, AreTheSavedNumbersAndLeaveTheFileAlone) {
   const Scratch scratch;
@@ -60,5 +60,5 @@ TEST(MappedParameters, ErrorsHaveTheCodeOfWhatIsWrong) {
             ErrorCode::fileAccess);
 }
 
-}  // namespace
+}  // namespace mapped_parameters_test
 }  // namespace burtorch

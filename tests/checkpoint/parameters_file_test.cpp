@@ -10,7 +10,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace parameters_file_test {
 
 /// A matrix of 2 x 3 and a vector of 2.
 template <class T> struct Small {
@@ -164,5 +164,5 @@ TEST(ParametersFiles, ErrorsHaveTheCodeOfWhatIsWrong) {
   EXPECT_EQ(code(file(tensorText("v", "[2,3]", 0, 24) + bias, 32)), ErrorCode::invalidArgument);
 }
 
-}  // namespace
+}  // namespace parameters_file_test
 }  // namespace burtorch

@@ -14,7 +14,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace training_file_test {
 
 struct Samples {
   std::size_t size() const { return 40; }
@@ -324,5 +324,5 @@ TEST(TrainingFilesThatDoNotFit, HaveTheCodeOfWhatIsWrong) {
   EXPECT_EQ(code(scratch.path("f")), ErrorCode::invalidArgument) << "another shape";
 }
 
-}  // namespace
+}  // namespace training_file_test
 }  // namespace burtorch

@@ -12,7 +12,7 @@
 #include "reference/allocation_counter.hpp"
 
 namespace burtorch {
-namespace {
+namespace allocation_test {
 
 TEST(AllocationCounter, SeesOperatorNew) {
   int* volatile number = nullptr;  // volatile: clang leaves out an allocation that nobody looks at
@@ -126,5 +126,5 @@ TYPED_TEST(AllocationTest, AFullBorrowedTapeAllocatesNothingItself) {
   EXPECT_LE(counted, 1u);
 }
 
-}  // namespace
+}  // namespace allocation_test
 }  // namespace burtorch

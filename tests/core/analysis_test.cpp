@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace burtorch {
-namespace {
+namespace analysis_test {
 
 constexpr auto always = [](std::size_t) { return true; };
 
@@ -82,5 +82,5 @@ TEST(OperandRanges, AreFewHoweverLongTheListsAre) {
   EXPECT_EQ(operandsOf(tape, many[0]), Ranges{});
 }
 
-}  // namespace
+}  // namespace analysis_test
 }  // namespace burtorch

@@ -17,7 +17,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace backward_test {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -957,5 +957,5 @@ TEST_F(BackwardTest, FirstNonFiniteSeesNan) {
   EXPECT_EQ(firstNonFinite(tape), y.sysGetRawNodeIndex());
 }
 
-}  // namespace
+}  // namespace backward_test
 }  // namespace burtorch

@@ -10,7 +10,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace current_tape_test {
 
 constexpr Config checked{.names = true, .checks = true};
 using CheckedTape = Tape<double, checked>;
@@ -154,5 +154,5 @@ TEST(CheckedHandle, ThatOutlivedItsTapeIsReportedOnTheNextAtThatAddress) {
   }
 }
 
-}  // namespace
+}  // namespace current_tape_test
 }  // namespace burtorch

@@ -10,7 +10,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace data_lists_test {
 
 /// 70 numbers: more than one block of every width.
 std::vector<double> data() {
@@ -117,5 +117,5 @@ TEST(Data, ErrorsChangeNothing) {
   EXPECT_EQ(tape.used().words, before.words);
 }
 
-}  // namespace
+}  // namespace data_lists_test
 }  // namespace burtorch

@@ -1,7 +1,7 @@
 // Ten million nodes, see deep_test.cpp. label: full
 #include "deep_graphs.hpp"
 
-namespace {
+namespace deep_full_test {
 
 constexpr std::size_t tenMillion = 10'000'000;
 
@@ -13,4 +13,4 @@ TEST(DeepFull, ProductOfTenMillion) { deep::checkProduct(tenMillion); }
 TEST(DeepFull, FanOutOfTenMillion) { deep::checkFanOut(tenMillion); }
 TEST(DeepFull, DeadPoleUnderTenMillion) { deep::checkDeadPole(tenMillion); }
 
-}  // namespace
+}  // namespace deep_full_test

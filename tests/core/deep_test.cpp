@@ -1,7 +1,7 @@
 // Depth and width cost time and tape, never stack: a million nodes in a thread with 64 KB of stack.
 #include "deep_graphs.hpp"
 
-namespace {
+namespace deep_test {
 
 constexpr std::size_t million = 1'000'000;
 
@@ -13,4 +13,4 @@ TEST(Deep, ProductOfAMillion) { deep::checkProduct(million); }
 TEST(Deep, FanOutOfAMillion) { deep::checkFanOut(million); }
 TEST(Deep, DeadPoleUnderAMillion) { deep::checkDeadPole(million); }
 
-}  // namespace
+}  // namespace deep_test

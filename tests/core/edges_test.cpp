@@ -23,7 +23,7 @@
 
 #include "reference/op_oracle.hpp"
 
-namespace {
+namespace edges_test {
 
 using burtorch::Arity;
 using burtorch::CurrentTape;
@@ -434,4 +434,4 @@ TEST(Denormals, AreNotFlushedWhereTorchFlushesThem) {
             std::numeric_limits<double>::denorm_min());
 }
 
-}  // namespace
+}  // namespace edges_test

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace {
+namespace functions_test {
 
 using X = burtorch::Value<double>;
 
@@ -84,4 +84,4 @@ TEST(Functions, ThatAreNotListedHereAreNamed) {
   }
 }
 
-}  // namespace
+}  // namespace functions_test

@@ -17,7 +17,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace guided_sweep_test {
 
 using V = Value<double>;
 
@@ -428,5 +428,5 @@ TEST(GuidedSweep, SaysWhatItNeeds) {
             "backward: onFinal reports blocks of parameters; bind the tape to a ParameterStore first");
 }
 
-}  // namespace
+}  // namespace guided_sweep_test
 }  // namespace burtorch

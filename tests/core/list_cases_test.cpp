@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace list_cases_test {
 
 using burtorch::CurrentTape;
 using burtorch::Dual;
@@ -349,4 +349,4 @@ TYPED_TEST(ListCases, AfterAnErrorTheTapeGoesOn) {
   EXPECT_EQ(xs.gradients()[2], T{8});
 }
 
-}  // namespace
+}  // namespace list_cases_test

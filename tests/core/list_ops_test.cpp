@@ -19,7 +19,7 @@
 
 #include "reference/op_oracle.hpp"
 
-namespace {
+namespace list_ops_test {
 
 using burtorch::Arity;
 using burtorch::CurrentTape;
@@ -409,4 +409,4 @@ TEST(ListOps, AgreeWithCentralDifferences) {
   });
 }
 
-}  // namespace
+}  // namespace list_ops_test

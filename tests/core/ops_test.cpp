@@ -15,7 +15,7 @@
 
 #include "reference/op_oracle.hpp"
 
-namespace {
+namespace ops_test {
 
 using burtorch::Arity;
 using burtorch::CurrentTape;
@@ -442,4 +442,4 @@ TEST(Comparisons, WithNanAreFalse) {
   EXPECT_FALSE(nan == nan);
 }
 
-}  // namespace
+}  // namespace ops_test

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-namespace {
+namespace random_graphs_test {
 
 using namespace graphs;
 
@@ -98,4 +98,4 @@ TEST(RandomGraphsCorpus, StaysFixed) {
   EXPECT_GE(count, 6u);
 }
 
-}  // namespace
+}  // namespace random_graphs_test

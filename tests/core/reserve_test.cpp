@@ -16,7 +16,7 @@
 #include "burtorch/burtorch.hpp"
 
 namespace burtorch {
-namespace {
+namespace reserve_test {
 
 template <Config C> void expectSpansToStay() {
   Tape<float, C> tape;
@@ -170,5 +170,5 @@ TEST(LimitedSpace, TooLittleIsAnErrorThatSaysSo) {
 }
 #endif
 
-}  // namespace
+}  // namespace reserve_test
 }  // namespace burtorch

@@ -14,7 +14,7 @@
 #include <vector>
 
 namespace burtorch {
-namespace {
+namespace select_test {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN(),
                  inf = std::numeric_limits<double>::infinity();
@@ -288,5 +288,5 @@ TEST(SelectOnATape, SinglePrecision) {
   EXPECT_EQ(y.grad(), 3.0f);
 }
 
-}  // namespace
+}  // namespace select_test
 }  // namespace burtorch

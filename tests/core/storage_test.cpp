@@ -11,7 +11,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace storage_test {
 
 constexpr auto huge = static_cast<std::size_t>(-1);
 
@@ -72,5 +72,5 @@ TEST(RangeEvery, AStepThatIsNeverTakenDoesNotOverflow) {
   EXPECT_EQ(one.values().size(), 1u);
 }
 
-}  // namespace
+}  // namespace storage_test
 }  // namespace burtorch

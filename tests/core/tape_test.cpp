@@ -14,7 +14,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace tape_test {
 
 template <bool hasNames, bool hasChecks, class T = double> struct Setting {
   using Scalar = T;
@@ -739,5 +739,5 @@ TYPED_TEST(TapeTest, TapesOfBothConfigurationsAndScalarsCoexist) {
   EXPECT_EQ(z.gradCopy().tangent, T(2));
 }
 
-}  // namespace
+}  // namespace tape_test
 }  // namespace burtorch

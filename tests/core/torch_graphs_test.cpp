@@ -7,7 +7,7 @@
 
 #include "reference/graph_checks.hpp"
 
-namespace {
+namespace torch_graphs_test {
 
 TEST(TorchGraphs, AgreeWithStoredNumbers) {
   const auto folder = std::filesystem::path(__FILE__).parent_path().parent_path() / "reference";
@@ -28,4 +28,4 @@ TEST(TorchGraphs, AgreeWithStoredNumbers) {
   EXPECT_GE(met, 54u);
 }
 
-}  // namespace
+}  // namespace torch_graphs_test

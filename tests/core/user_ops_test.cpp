@@ -81,7 +81,7 @@ template <int n> struct Times : burtorch::UnaryOp {
 
 }  // namespace mine
 
-namespace {
+namespace user_ops_test {
 
 using burtorch::CurrentTape;
 using burtorch::Dual;
@@ -367,4 +367,4 @@ TEST(UserOps, OneTooManyOfAListIsAnError) {
   expectOneTooMany([](const auto& x) { burtorch::applyToList<mine::RootMeanSquare>(std::array{x, x}); });
 }
 
-}  // namespace
+}  // namespace user_ops_test

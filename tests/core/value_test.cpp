@@ -16,7 +16,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace value_test {
 
 constexpr Config plain{.names = true, .checks = false};
 constexpr Config checked{.names = true, .checks = true};
@@ -480,5 +480,5 @@ TYPED_TEST(ValueTest, SpansOfARangeAreTheTapesOwnMemory) {
   EXPECT_EQ(x[3].dataCopy(), 7.5);
 }
 
-}  // namespace
+}  // namespace value_test
 }  // namespace burtorch

@@ -12,7 +12,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace zero_value_test {
 
 template <bool hasChecks> struct Checks {
   static constexpr Config config{.names = true, .checks = hasChecks};
@@ -205,5 +205,5 @@ TYPED_TEST(ZeroValue, ComputedNodesCannotBeSetHoweverTheyAreReached) {
   EXPECT_EQ(w[1].dataCopy(), 0.125);
 }
 
-}  // namespace
+}  // namespace zero_value_test
 }  // namespace burtorch

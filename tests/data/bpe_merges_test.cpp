@@ -14,7 +14,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace bpe_merges_test {
 
 TokenList merged(TokenList tokens, const BytePairMerges& merges) {
   BytePairMerges::Scratch scratch;
@@ -91,5 +91,5 @@ TEST(BytePairMerges, AMillionTokensTakeNoQuadraticTime) {
   EXPECT_EQ(result.size(), 244u + 2) << "1,000,000 is 244 * 4096 and 512 + 64";
 }
 
-}  // namespace
+}  // namespace bpe_merges_test
 }  // namespace burtorch

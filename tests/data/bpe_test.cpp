@@ -17,7 +17,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace bpe_test {
 
 using namespace std::string_view_literals;
 
@@ -243,5 +243,5 @@ TEST(BytePairTokenizer, WhatDoesNotHoldTogetherIsAnError) {
             "BytePairMerges: tokens 159 and 158 are merged twice, by merges 0 and 2; leave one out");
 }
 
-}  // namespace
+}  // namespace bpe_test
 }  // namespace burtorch

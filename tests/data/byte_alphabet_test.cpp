@@ -7,7 +7,7 @@
 #include <string>
 
 namespace burtorch {
-namespace {
+namespace byte_alphabet_test {
 
 TEST(ByteAlphabet, VisibleBytesAreThemselvesAndOthersFollowFrom100) {
   EXPECT_EQ(ByteAlphabet::characterOf('!'), U'!');
@@ -38,5 +38,5 @@ TEST(ByteAlphabet, TextOutsideTheAlphabetIsNoBytes) {
     EXPECT_FALSE(ByteAlphabet::bytesOf(text).has_value()) << text;
 }
 
-}  // namespace
+}  // namespace byte_alphabet_test
 }  // namespace burtorch

@@ -11,7 +11,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace parts_test {
 
 TEST(Parts, ValidationGetsItsFractionRounded) {
   EXPECT_EQ(trainingCount(1000, 0.1), 900u);
@@ -54,5 +54,5 @@ TEST(Parts, PlacesOfLargeDataAreSpreadEvenly) {
   }
 }
 
-}  // namespace
+}  // namespace parts_test
 }  // namespace burtorch

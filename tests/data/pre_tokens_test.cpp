@@ -11,7 +11,7 @@
 #include "reference/pre_tokens_naive.hpp"
 
 namespace burtorch {
-namespace {
+namespace pre_tokens_test {
 
 using namespace std::string_view_literals;
 using Pieces = std::vector<std::string>;
@@ -91,5 +91,5 @@ TEST(PreTokens, AMillionBlanksAndAMillionLettersTakeOnePass) {
   EXPECT_EQ(piecesOf(blanks + "\n"), (Pieces{blanks + "\n"}));
 }
 
-}  // namespace
+}  // namespace pre_tokens_test
 }  // namespace burtorch

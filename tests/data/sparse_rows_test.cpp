@@ -11,7 +11,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace sparse_rows_test {
 
 /// [[0, 2, 0, -1], [0, 0, 0, 0], [3, 0, 0.5, 4]] with labels 1, -1, 7.
 SampleRows<double> small() {
@@ -139,5 +139,5 @@ TEST(SampleRows, RefuseWhatDoesNotBelongTogether) {
   EXPECT_EQ(codeOf([] { R::sparse(std::size_t{1} << 32, {0}, {}, {}, {}); }), ErrorCode::invalidArgument);
 }
 
-}  // namespace
+}  // namespace sparse_rows_test
 }  // namespace burtorch

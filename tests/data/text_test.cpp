@@ -12,7 +12,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace text_test {
 
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
@@ -191,5 +191,5 @@ TEST(Scenes, HaveAVocabularyOf65) {
   EXPECT_NEAR(static_cast<double>(file.size()), 100000, 5000);
 }
 
-}  // namespace
+}  // namespace text_test
 }  // namespace burtorch

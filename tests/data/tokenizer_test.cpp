@@ -14,7 +14,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace tokenizer_test {
 
 using namespace std::string_view_literals;
 
@@ -298,5 +298,5 @@ TEST(Tokenizer, ADamagedVocabularyIsRefusedOrReadsAsItIsWritten) {
   }
 }
 
-}  // namespace
+}  // namespace tokenizer_test
 }  // namespace burtorch

@@ -9,7 +9,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace tokens_test {
 
 std::vector<TokenId> listOf(TokenView view) {
   std::vector<TokenId> list(view.size());
@@ -70,5 +70,5 @@ TEST(Tokens, AViewCanBeWalkedThrough) {
   EXPECT_EQ(seen, tokens);
 }
 
-}  // namespace
+}  // namespace tokens_test
 }  // namespace burtorch

@@ -8,7 +8,7 @@
 #include "burtorch/base/rng.hpp"
 
 namespace burtorch {
-namespace {
+namespace unicode_classes_test {
 
 using enum CharacterClass;
 
@@ -50,5 +50,5 @@ TEST(CharacterClasses, WhatWasAskedBeforeDoesNotMatter) {
   }
 }
 
-}  // namespace
+}  // namespace unicode_classes_test
 }  // namespace burtorch

@@ -10,7 +10,7 @@
 #include "burtorch/base/rng.hpp"
 
 namespace burtorch {
-namespace {
+namespace utf8_stream_test {
 
 TEST(Utf8Stream, ACharacterIsReturnedWhenItIsWhole) {
   for (const std::string& character :
@@ -66,5 +66,5 @@ TEST(Utf8Stream, NothingIsLostAndCharactersAreWhole) {
   }
 }
 
-}  // namespace
+}  // namespace utf8_stream_test
 }  // namespace burtorch

@@ -7,7 +7,7 @@
 #include <string>
 
 namespace burtorch {
-namespace {
+namespace utf8_test {
 
 std::string bytesOf(std::initializer_list<unsigned> bytes) {
   std::string text;
@@ -103,5 +103,5 @@ TEST(Utf8, ACharacterThatMayBeInvisibleIsOnlyNumbered) {
   EXPECT_EQ(nameOfCharacter(0xFEFF), "U+FEFF");
 }
 
-}  // namespace
+}  // namespace utf8_test
 }  // namespace burtorch

@@ -15,7 +15,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace words_test {
 
 using namespace std::string_view_literals;
 
@@ -267,5 +267,5 @@ TEST(Names, AreLowerCaseWordsOf27Tokens) {
   }
 }
 
-}  // namespace
+}  // namespace words_test
 }  // namespace burtorch

@@ -15,7 +15,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace show_plot_test {
 
 /// An environment variable until the end of the block.
 class Environment {
@@ -202,5 +202,5 @@ TEST_F(ShowPlotTest, CanBeCalledFromThreads) {
   for (std::size_t i = 0; i < problems.size(); ++i) EXPECT_EQ(problems[i], "thread " + std::to_string(i));
 }
 
-}  // namespace
+}  // namespace show_plot_test
 }  // namespace burtorch

@@ -11,7 +11,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace grad_test {
 
 const auto function = [](auto x) { return sqr(x[0]) * x[1] + tanh(x[1]); };
 
@@ -73,5 +73,5 @@ TEST(Detach, StopsTangentsOfBothModes) {
   EXPECT_EQ(product[0], 3.0);  // of x^2 c: 2 c
 }
 
-}  // namespace
+}  // namespace grad_test
 }  // namespace burtorch

@@ -11,7 +11,7 @@
 #include "burtorch/burtorch.hpp"
 
 namespace burtorch {
-namespace {
+namespace gradcheck_test {
 
 struct RightCube : UnaryOp {
   static constexpr std::string_view name = "rightCube";
@@ -103,5 +103,5 @@ TEST(Gradcheck, LeavesTheCurrentTapeAlone) {
   EXPECT_EQ(&currentTape<double>(), &tape);
 }
 
-}  // namespace
+}  // namespace gradcheck_test
 }  // namespace burtorch

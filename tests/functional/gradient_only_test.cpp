@@ -14,7 +14,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace gradient_only_test {
 
 using V = Value<double>;
 
@@ -141,5 +141,5 @@ TEST_F(GradientOnlyTest, WorksOnATapeOfDuals) {
   EXPECT_DOUBLE_EQ(x.gradCopy().tangent, 6 * 0.7);
 }
 
-}  // namespace
+}  // namespace gradient_only_test
 }  // namespace burtorch

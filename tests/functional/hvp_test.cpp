@@ -10,7 +10,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace hvp_test {
 
 constexpr auto rosenbrock = [](auto x) {
   auto sum = 100.0 * sqr(x[1] - sqr(x[0])) + sqr(1.0 - x[0]);
@@ -100,5 +100,5 @@ TEST(HessianVector, SizesMustAgree) {
   EXPECT_EQ(sentence, "hvp: expected a vector and a result of 5 numbers, got 4 and 5");
 }
 
-}  // namespace
+}  // namespace hvp_test
 }  // namespace burtorch

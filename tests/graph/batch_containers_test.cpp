@@ -10,7 +10,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace batch_containers_test {
 
 constexpr auto product = compile([](auto a, auto b) { return a * a * b; });
 
@@ -75,5 +75,5 @@ TEST(BatchContainers, SamplesOfSeveralShapes) {
   }
 }
 
-}  // namespace
+}  // namespace batch_containers_test
 }  // namespace burtorch

@@ -15,7 +15,7 @@
 #include "reference/ulps.hpp"
 
 namespace burtorch {
-namespace {
+namespace batch_lanes_test {
 
 using modes::areSameBits;
 
@@ -138,5 +138,5 @@ TYPED_TEST(BatchLanes, MoreStepsThanAreInlined) {
   });
 }
 
-}  // namespace
+}  // namespace batch_lanes_test
 }  // namespace burtorch

@@ -13,7 +13,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace batch_sum_test {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 
@@ -158,5 +158,5 @@ TEST(BatchSumOf, SampleListsOfDifferentLengthsIsAnError) {
   EXPECT_EQ(sentenceOf([&] { f.valueAndGradSum(1.5, three, three, two); }), want);
 }
 
-}  // namespace
+}  // namespace batch_sum_test
 }  // namespace burtorch

@@ -12,7 +12,7 @@
 
 #include "reference/error_sentence.hpp"
 
-namespace {
+namespace batch_test {
 
 using namespace burtorch;
 
@@ -182,4 +182,4 @@ TEST(ValueAndGradSum, ListsOfDifferentLengthsAreAnError) {
             "batch: expected lists of 3 samples, got one of 2");
 }
 
-}  // namespace
+}  // namespace batch_test

@@ -11,7 +11,7 @@
 #include "graph/modes.hpp"
 
 namespace burtorch {
-namespace {
+namespace compile_nodes_test {
 
 using modes::expectAllModesAgree;
 
@@ -171,5 +171,5 @@ TEST(CompileTwice, OfTheOutputOfAnEarlierStep) {
   expectAllModesAgree(f, 0.7, -0.3);
 }
 
-}  // namespace
+}  // namespace compile_nodes_test
 }  // namespace burtorch

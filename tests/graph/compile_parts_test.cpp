@@ -10,7 +10,7 @@
 #include "graph/modes.hpp"
 
 namespace burtorch {
-namespace {
+namespace compile_parts_test {
 
 using modes::expectAllModesAgree;
 using modes::opaque;
@@ -163,5 +163,5 @@ TEST(CompileLoops, OfHundredsOfSteps) {
   expectAllModesAgree(logistic, 0.3, 1.7);
 }
 
-}  // namespace
+}  // namespace compile_parts_test
 }  // namespace burtorch

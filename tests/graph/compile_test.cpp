@@ -11,7 +11,7 @@
 #include "graph/modes.hpp"
 
 namespace burtorch {
-namespace {
+namespace compile_test {
 
 using modes::expectAllModesAgree;
 
@@ -230,5 +230,5 @@ TYPED_TEST(CompileScalars, NumberArrayAndStruct) {
   expectAllModesAgree(f, T{0.3f}, std::array{T{-0.7f}, T{1.1f}}, Point<T>{T{0.9f}, T{-1.9f}});
 }
 
-}  // namespace
+}  // namespace compile_test
 }  // namespace burtorch

@@ -3,7 +3,7 @@
 #include "graph/operators.hpp"
 
 namespace burtorch {
-namespace {
+namespace constants_test {
 
 template <class Op> class OperatorsWithConstants : public testing::Test {};
 TYPED_TEST_SUITE(OperatorsWithConstants, operators::WithArity<Arity::constant>, operators::OperatorName);
@@ -28,5 +28,5 @@ template <class Op, class T> void testConstants() {
 TYPED_TEST(OperatorsWithConstants, InDouble) { testConstants<TypeParam, double>(); }
 TYPED_TEST(OperatorsWithConstants, InSingle) { testConstants<TypeParam, float>(); }
 
-}  // namespace
+}  // namespace constants_test
 }  // namespace burtorch

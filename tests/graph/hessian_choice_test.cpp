@@ -7,7 +7,7 @@
 #include <burtorch/burtorch.hpp>
 
 namespace burtorch {
-namespace {
+namespace hessian_choice_test {
 
 using Vector = std::array<double, 3>;
 
@@ -45,5 +45,5 @@ TEST(HessianOfAChoice, NextToAPole) {
   expectHessianLikeEager(f, {0.3, 0.75, 1.5});
 }
 
-}  // namespace
+}  // namespace hessian_choice_test
 }  // namespace burtorch

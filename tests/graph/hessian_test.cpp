@@ -11,7 +11,7 @@
 #include "graph/modes.hpp"
 
 namespace burtorch {
-namespace {
+namespace hessian_test {
 
 template <class X> struct Point { X x, y; };
 
@@ -136,5 +136,5 @@ TEST(HessianVectorShape, IsLinearInTheDirection) {
   for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(scaled[i], -4 * product[i]) << i;
 }
 
-}  // namespace
+}  // namespace hessian_test
 }  // namespace burtorch

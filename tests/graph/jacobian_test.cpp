@@ -11,7 +11,7 @@
 #include "graph/modes.hpp"
 
 namespace burtorch {
-namespace {
+namespace jacobian_test {
 
 using modes::expectJacobianLikeEager;
 
@@ -106,5 +106,5 @@ TEST(Jacobian, TransposedTimesAVectorIsAGradient) {
     EXPECT_NEAR(0.5 * rows[0][i] - 1.5 * rows[1][i] + 2.0 * rows[2][i], want[i], 1e-15) << i;
 }
 
-}  // namespace
+}  // namespace jacobian_test
 }  // namespace burtorch

@@ -3,12 +3,12 @@
 #include "graph/list_operators.hpp"
 
 namespace burtorch {
-namespace {
+namespace list_forms_test {
 
 using operators::reduce;
 
-template <class Op> class OperatorsOfLists : public testing::Test {};
-TYPED_TEST_SUITE(OperatorsOfLists, operators::OfAnyList, operators::OperatorName);
+template <class Op> class OperatorsOfListsInPlace : public testing::Test {};
+TYPED_TEST_SUITE(OperatorsOfListsInPlace, operators::OfAnyList, operators::OperatorName);
 
 /// The elements of x at the places `at`.
 template <class X, std::size_t n, std::size_t m>
@@ -33,7 +33,7 @@ template <class Op> struct InPlace {
             reduce<Op>(pick(x, someRepeated), pick(x, inTheMiddle), bias) * u};
   }
 };
-TYPED_TEST(OperatorsOfLists, InPlace) { operators::expectSameEverywhere<InPlace<TypeParam>, 15>({}); }
+TYPED_TEST(OperatorsOfListsInPlace, InPlace) { operators::expectSameEverywhere<InPlace<TypeParam>, 15>({}); }
 
-}  // namespace
+}  // namespace list_forms_test
 }  // namespace burtorch

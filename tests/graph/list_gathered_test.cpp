@@ -4,12 +4,12 @@
 #include "graph/list_operators.hpp"
 
 namespace burtorch {
-namespace {
+namespace list_gathered_test {
 
 using operators::reduce;
 
-template <class Op> class OperatorsOfLists : public testing::Test {};
-TYPED_TEST_SUITE(OperatorsOfLists, operators::OfAnyList, operators::OperatorName);
+template <class Op> class OperatorsOfGatheredLists : public testing::Test {};
+TYPED_TEST_SUITE(OperatorsOfGatheredLists, operators::OfAnyList, operators::OperatorName);
 
 /// The derivative with respect to u is the value.
 template <class Op> struct Gathered {
@@ -29,7 +29,7 @@ template <class Op> struct Gathered {
         reduce<Op>(x, y, bias) * u};
   }
 };
-TYPED_TEST(OperatorsOfLists, Gathered) { operators::expectSameEverywhere<Gathered<TypeParam>, 4>({}); }
+TYPED_TEST(OperatorsOfGatheredLists, Gathered) { operators::expectSameEverywhere<Gathered<TypeParam>, 4>({}); }
 
-}  // namespace
+}  // namespace list_gathered_test
 }  // namespace burtorch

@@ -3,14 +3,14 @@
 #include "graph/list_operators.hpp"
 
 namespace burtorch {
-namespace {
+namespace list_lengths_fp32_test {
 
-template <class Op> class OperatorsOfLists : public testing::Test {};
-TYPED_TEST_SUITE(OperatorsOfLists, operators::OfAnyList, operators::OperatorName);
+template <class Op> class OperatorsOfFloatLists : public testing::Test {};
+TYPED_TEST_SUITE(OperatorsOfFloatLists, operators::OfAnyList, operators::OperatorName);
 
-TYPED_TEST(OperatorsOfLists, InSingle) {
+TYPED_TEST(OperatorsOfFloatLists, InSingle) {
   operators::expectLengthsLikeEager<TypeParam, float, 1, 7, 33, 100>();
 }
 
-}  // namespace
+}  // namespace list_lengths_fp32_test
 }  // namespace burtorch

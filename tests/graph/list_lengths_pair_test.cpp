@@ -3,15 +3,15 @@
 #include "graph/list_operators.hpp"
 
 namespace burtorch {
-namespace {
+namespace list_lengths_pair_test {
 
-template <class Op> class OperatorsOfLists : public testing::Test {};
+template <class Op> class OperatorsOfTwoLists : public testing::Test {};
 using Operators = operators::WithArity<Arity::pair, Arity::block>;
-TYPED_TEST_SUITE(OperatorsOfLists, Operators, operators::OperatorName);
+TYPED_TEST_SUITE(OperatorsOfTwoLists, Operators, operators::OperatorName);
 
-TYPED_TEST(OperatorsOfLists, InDouble) {
+TYPED_TEST(OperatorsOfTwoLists, InDouble) {
   operators::expectLengthsLikeEager<TypeParam, double, 1, 2, 3, 8, 17, 33, 100>();
 }
 
-}  // namespace
+}  // namespace list_lengths_pair_test
 }  // namespace burtorch

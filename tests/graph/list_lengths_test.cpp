@@ -3,7 +3,7 @@
 #include "graph/list_operators.hpp"
 
 namespace burtorch {
-namespace {
+namespace list_lengths_test {
 
 template <class Op> class OperatorsOfLists : public testing::Test {};
 using Operators = operators::WithArity<Arity::varying>;
@@ -13,5 +13,5 @@ TYPED_TEST(OperatorsOfLists, InDouble) {
   operators::expectLengthsLikeEager<TypeParam, double, 1, 2, 3, 8, 17, 33, 100>();
 }
 
-}  // namespace
+}  // namespace list_lengths_test
 }  // namespace burtorch

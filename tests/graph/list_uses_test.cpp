@@ -9,7 +9,7 @@
 #include "graph/modes.hpp"
 
 namespace burtorch {
-namespace {
+namespace list_uses_test {
 
 using modes::expectAllModesAgree;
 
@@ -153,5 +153,5 @@ TEST(GraphLists, SoftmaxOfComputedNumbers) {
   expectAllModesAgree(f, 0.7, -0.4);
 }
 
-}  // namespace
+}  // namespace list_uses_test
 }  // namespace burtorch

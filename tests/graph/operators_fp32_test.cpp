@@ -3,13 +3,13 @@
 #include "graph/operators.hpp"
 
 namespace burtorch {
-namespace {
+namespace operators_fp32_test {
 
-template <class Op> class OperatorsOfNumbers : public testing::Test {};
+template <class Op> class OperatorsOfFloats : public testing::Test {};
 using Operators = operators::WithArity<Arity::unary, Arity::binary, Arity::constant>;
-TYPED_TEST_SUITE(OperatorsOfNumbers, Operators, operators::OperatorName);
+TYPED_TEST_SUITE(OperatorsOfFloats, Operators, operators::OperatorName);
 
-TYPED_TEST(OperatorsOfNumbers, InSingle) { operators::testOperator<TypeParam, float>(); }
+TYPED_TEST(OperatorsOfFloats, InSingle) { operators::testOperator<TypeParam, float>(); }
 
-}  // namespace
+}  // namespace operators_fp32_test
 }  // namespace burtorch

@@ -4,13 +4,13 @@
 #include "graph/operators.hpp"
 
 namespace burtorch {
-namespace {
+namespace operators_test {
 
-template <class Op> class OperatorsOfNumbers : public testing::Test {};
+template <class Op> class OperatorsOfDoubles : public testing::Test {};
 using Operators = operators::WithArity<Arity::unary, Arity::binary, Arity::constant>;
-TYPED_TEST_SUITE(OperatorsOfNumbers, Operators, operators::OperatorName);
+TYPED_TEST_SUITE(OperatorsOfDoubles, Operators, operators::OperatorName);
 
-TYPED_TEST(OperatorsOfNumbers, InDouble) { operators::testOperator<TypeParam, double>(); }
+TYPED_TEST(OperatorsOfDoubles, InDouble) { operators::testOperator<TypeParam, double>(); }
 
-}  // namespace
+}  // namespace operators_test
 }  // namespace burtorch

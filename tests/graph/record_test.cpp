@@ -13,7 +13,7 @@
 #include "burtorch/burtorch.hpp"
 #include "reference/error_sentence.hpp"
 
-namespace {
+namespace record_test {
 
 using namespace burtorch;
 
@@ -231,4 +231,4 @@ TEST(Handles, OfNumbersThatChangedAreNoticedInDebugBuilds) {
   EXPECT_NE(sentenceOf([&] { square + 1.0; }).find("another number"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace record_test

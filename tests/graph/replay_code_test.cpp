@@ -14,7 +14,7 @@
 #include "reference/graph_generator.hpp"
 #include "reference/pack_functions.hpp"
 
-namespace {
+namespace replay_code_test {
 
 using namespace burtorch;
 
@@ -170,4 +170,4 @@ template <class T> void checkAll(std::uint64_t firstSeed, std::uint64_t lastSeed
 TEST(ReplayCode, RandomGraphsInDouble) { checkAll<double>(1, 4000); }
 TEST(ReplayCode, RandomGraphsInFloat) { checkAll<float>(5001, 7000); }
 
-}  // namespace
+}  // namespace replay_code_test

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-namespace {
+namespace second_order_test {
 
 using namespace burtorch;
 
@@ -110,4 +110,4 @@ TEST(Hessian, SeveralArgumentsAreCountedTogether) {
   EXPECT_EQ(x, (std::array{7.0, 3.0}));
 }
 
-}  // namespace
+}  // namespace second_order_test

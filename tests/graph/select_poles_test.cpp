@@ -12,7 +12,7 @@
 #include "graph/modes.hpp"
 
 namespace burtorch {
-namespace {
+namespace select_poles_test {
 
 using modes::expectLikeEager;
 
@@ -244,5 +244,5 @@ TEST(SelectInAJacobian, EachRowHasItsOwnChoice) {
   modes::expectJacobianLikeEager(f, 0.3, 0.75);
 }
 
-}  // namespace
+}  // namespace select_poles_test
 }  // namespace burtorch

@@ -8,7 +8,7 @@
 #include "graph/modes.hpp"
 
 namespace burtorch {
-namespace {
+namespace select_test {
 
 using modes::expectAllModesAgree;
 using modes::expectLikeEager;
@@ -157,5 +157,5 @@ TEST(Select, ByAPlainBool) {
   EXPECT_EQ(f.grad(2.0), 4.0);
 }
 
-}  // namespace
+}  // namespace select_test
 }  // namespace burtorch

@@ -100,7 +100,7 @@ struct RootMeanSquare : burtorch::VaryingOp {
 
 }  // namespace mine
 
-namespace {
+namespace user_operators_test {
 
 using burtorch::apply;
 using burtorch::applyConstant;
@@ -294,4 +294,4 @@ TEST(GraphUserOperators, OfTwoListsAndOfBlocksAreKnownByTheirArity) {
   EXPECT_DOUBLE_EQ(std::get<2>(gradient), a.gradCopy());
 }
 
-}  // namespace
+}  // namespace user_operators_test

@@ -14,7 +14,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace atomic_file_test {
 
 namespace fs = std::filesystem;
 using Names = std::vector<std::string>;
@@ -251,5 +251,5 @@ TEST(AtomicFileErrors, HaveTheCodeOfWhatIsWrong) {
   EXPECT_EQ(codeOf([&] { file.commit(); }), ErrorCode::invalidArgument);
 }
 
-}  // namespace
+}  // namespace atomic_file_test
 }  // namespace burtorch

@@ -14,7 +14,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace bpe_files_test {
 
 const BytePairVocabulary& small() {
   static const BytePairVocabulary vocabulary =
@@ -278,5 +278,5 @@ TEST(BpeFiles, EveryPrefixAndFlippedBitOfTheMergesIsReadOrRefused) {
   }
 }
 
-}  // namespace
+}  // namespace bpe_files_test
 }  // namespace burtorch

@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace burtorch {
-namespace {
+namespace convert_test {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 using Int64 = std::numeric_limits<std::int64_t>;
@@ -89,5 +89,5 @@ TEST(Convert, NoNumbersFitEverywhere) {
   EXPECT_EQ(converted<float>(NumberType::f64, std::vector<double>{}), std::vector<float>{});
 }
 
-}  // namespace
+}  // namespace convert_test
 }  // namespace burtorch

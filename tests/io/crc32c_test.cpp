@@ -10,7 +10,7 @@
 #include "io/crc32c_bitwise.hpp"
 
 namespace burtorch {
-namespace {
+namespace crc32c_test {
 
 std::string sequence(int first, int step) {
   std::string bytes;
@@ -41,5 +41,5 @@ TEST(Crc32c, MaskedIsTurnedRightBy15BitsAndThenShifted) {
   EXPECT_EQ(maskedCrc32c(std::string(32, '\0')), 0x0FD7FFFAU) << "0x6D551522 + 0xA282EAD8, beyond 2^32";
 }
 
-}  // namespace
+}  // namespace crc32c_test
 }  // namespace burtorch

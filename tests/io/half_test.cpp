@@ -6,7 +6,7 @@
 #include "reference/half_naive.hpp"
 
 namespace burtorch {
-namespace {
+namespace half_test {
 
 template <class Fast, class Naive> void expectAllEqual(Fast fast, Naive naive) {
   int nans = 0;
@@ -33,5 +33,5 @@ TEST(Half, KnownNumbers) {
   EXPECT_EQ(fromBfloat16(0x0001), 0x1p-133F);
 }
 
-}  // namespace
+}  // namespace half_test
 }  // namespace burtorch

@@ -9,7 +9,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace json_test {
 
 std::string readString(std::string_view json) {
   JsonReader reader(json, "f");
@@ -214,5 +214,5 @@ TEST(Json, ValuesOfAnyKindArePassedOver) {
   EXPECT_NE(sentenceOf([&] { afterSkip(nested(65)); }), "");
 }
 
-}  // namespace
+}  // namespace json_test
 }  // namespace burtorch

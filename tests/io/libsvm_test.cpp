@@ -22,7 +22,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace libsvm_test {
 
 using Rows = SampleRows<double>;
 
@@ -311,5 +311,5 @@ TEST(LibsvmHostile, SentencesShowNoControlCharacters) {
       << sentence;
 }
 
-}  // namespace
+}  // namespace libsvm_test
 }  // namespace burtorch

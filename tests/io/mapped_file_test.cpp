@@ -19,7 +19,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace mapped_file_test {
 
 namespace fs = std::filesystem;
 
@@ -227,5 +227,5 @@ TEST_F(MappedFileTest, ErrorsHaveTheCodeOfWhatIsWrong) {
   EXPECT_EQ(code(write("a", "content"), {.maxBytes = 6}), ErrorCode::badFile);
 }
 
-}  // namespace
+}  // namespace mapped_file_test
 }  // namespace burtorch

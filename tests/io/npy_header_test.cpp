@@ -7,7 +7,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace npy_header_test {
 
 using Shape = std::vector<std::uint64_t>;
 
@@ -160,5 +160,5 @@ TEST(NpyHeader, WhatIsPrintedFillsBlocksOf64AndIsReadAgain) {
   }
 }
 
-}  // namespace
+}  // namespace npy_header_test
 }  // namespace burtorch

@@ -15,7 +15,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace npy_hostile_test {
 
 constexpr std::string_view small = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n";
 
@@ -192,5 +192,5 @@ TEST(NpyHostile, EveryRefusalEndsWithItsAdvice) {
   EXPECT_TRUE(sentence.ends_with("was it cut or extended?")) << sentence;
 }
 
-}  // namespace
+}  // namespace npy_hostile_test
 }  // namespace burtorch

@@ -10,7 +10,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace npy_test {
 
 using Shape = std::vector<std::uint64_t>;
 using Names = std::vector<std::string>;
@@ -250,5 +250,5 @@ TEST(NpyErrors, HaveTheCodeOfWhatIsWrong) {
   EXPECT_EQ(codeOf([&] { save(scratch.path("f"), {2, 3}, five); }), ErrorCode::invalidArgument);
 }
 
-}  // namespace
+}  // namespace npy_test
 }  // namespace burtorch

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace burtorch {
-namespace {
+namespace printable_test {
 
 TEST(Shown, OrdinaryTextStaysAsItIs) {
   for (const char* text :
@@ -43,5 +43,5 @@ TEST(Shown, ALongTextIsNotCutWithinACharacter) {
   EXPECT_EQ(printable(std::string(100, '\x80'), 10), "...");
 }
 
-}  // namespace
+}  // namespace printable_test
 }  // namespace burtorch

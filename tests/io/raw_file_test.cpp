@@ -15,7 +15,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace raw_file_test {
 
 /// The graph of the paper's Figure 1 after backward, on a tape of its own.
 template <class T> struct Figure1 {
@@ -343,5 +343,5 @@ TEST(RawFileErrors, HaveTheCodeOfWhatIsWrong) {
   EXPECT_EQ(codeOf([&] { saveToFile(scratch.path("f"), graph.e, graph.b); }), ErrorCode::invalidArgument);
 }
 
-}  // namespace
+}  // namespace raw_file_test
 }  // namespace burtorch

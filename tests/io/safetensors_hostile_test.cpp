@@ -15,7 +15,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace safetensors_hostile_test {
 
 std::string refusal(const std::string& path) {
   return sentenceOf([&] { const SafetensorsFile file(path); });
@@ -263,5 +263,5 @@ TEST(SafetensorsHostile, SentencesShowNoControlCharactersAndHaveRoomForTheReason
   EXPECT_TRUE(sentence.ends_with("was the file damaged?")) << sentence;
 }
 
-}  // namespace
+}  // namespace safetensors_hostile_test
 }  // namespace burtorch

@@ -10,7 +10,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace safetensors_test {
 
 using Shape = std::vector<std::uint64_t>;
 constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -218,5 +218,5 @@ TEST(SafetensorsErrors, HaveTheCodeOfWhatIsWrong) {
             ErrorCode::invalidArgument);
 }
 
-}  // namespace
+}  // namespace safetensors_test
 }  // namespace burtorch

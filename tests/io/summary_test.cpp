@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace burtorch {
-namespace {
+namespace summary_test {
 
 constexpr double infinity = std::numeric_limits<double>::infinity(),
                  largest = std::numeric_limits<double>::max();
@@ -190,5 +190,5 @@ TEST(Histogram, NumbersOfAnyBitsEqualTheNaiveTwin) {
   }
 }
 
-}  // namespace
+}  // namespace summary_test
 }  // namespace burtorch

@@ -16,7 +16,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace tensorboard_test {
 
 constexpr EventFileOptions atOnce{.flushSeconds = 0}, never{.flushSeconds = 1e9};
 
@@ -383,5 +383,5 @@ TEST(EventFileErrors, HaveTheCodeOfWhatIsWrong) {
   EXPECT_EQ(codeOf([&] { events.flush(); }), ErrorCode::fileAccess);
 }
 
-}  // namespace
+}  // namespace tensorboard_test
 }  // namespace burtorch

@@ -11,7 +11,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace attention_weights_test {
 
 using Row = std::vector<double>;
 using Rows = std::vector<Row>;  // [position][feature]
@@ -202,5 +202,5 @@ TEST(AttentionWeights, WantATextAndKnowTheirSizes) {
   EXPECT_NE(sentenceOf([&] { weights(0, 2, 0, 0); }), "");
 }
 
-}  // namespace
+}  // namespace attention_weights_test
 }  // namespace burtorch

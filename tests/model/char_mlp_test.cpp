@@ -4,7 +4,7 @@
 #include "model/parity.hpp"
 
 namespace burtorch {
-namespace {
+namespace char_mlp_test {
 
 constexpr std::size_t batch = 11, hidden = 4;
 template <class T> using Experiment = parity::Experiment<CharMlp<T>, CharMlpConfig>;
@@ -27,5 +27,5 @@ TEST(CharMlp, HasThePapersNumberOfParameters) {
   EXPECT_EQ(CharMlp<float>({.hidden = 1024}).layout().size(), 1079003u);
 }
 
-}  // namespace
+}  // namespace char_mlp_test
 }  // namespace burtorch

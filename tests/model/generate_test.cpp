@@ -8,7 +8,7 @@
 #include <map>
 
 namespace burtorch {
-namespace {
+namespace generate_test {
 
 const std::vector<double> logits{1.0, 3.0, 2.0, -1.0};
 
@@ -77,5 +77,5 @@ TEST(Generate, StopsAtTheEndOrAfterEnough) {
                Error);
 }
 
-}  // namespace
+}  // namespace generate_test
 }  // namespace burtorch

@@ -14,7 +14,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace gpt_dropout_test {
 
 const GptConfig plain{.vocabulary = 7, .context = 5, .width = 6, .layers = 2, .heads = 2, .finalNorm = true};
 GptConfig dropping(double probability) {
@@ -143,5 +143,5 @@ TEST(GptDropout, RefusesWhatIsNoProbability) {
   EXPECT_NE(sentenceOf([] { dropping(std::numeric_limits<double>::quiet_NaN()).check(); }), "");
 }
 
-}  // namespace
+}  // namespace gpt_dropout_test
 }  // namespace burtorch

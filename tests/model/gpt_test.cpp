@@ -9,7 +9,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace gpt_test {
 
 constexpr std::size_t batch = 3, parameterCount = 46289;  // the paper's
 template <class T> using Experiment = parity::Experiment<Gpt<T>, GptConfig>;
@@ -135,5 +135,5 @@ TEST(Gpt, BiasesOnAttentionAloneAreRefused) {
   EXPECT_THROW(Gpt<float>{config}, Error);
 }
 
-}  // namespace
+}  // namespace gpt_test
 }  // namespace burtorch

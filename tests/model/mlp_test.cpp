@@ -9,7 +9,7 @@
 #include <cmath>
 
 namespace burtorch {
-namespace {
+namespace mlp_test {
 
 constexpr std::size_t samples = 8;
 constexpr Activation all[] = {Activation::identity, Activation::sigmoid, Activation::relu,
@@ -80,5 +80,5 @@ TEST(Mlp, RefusesImpossibleSizes) {
   EXPECT_THROW(Mlp<double>({.sizes = {3, 0, 1}}), Error);
 }
 
-}  // namespace
+}  // namespace mlp_test
 }  // namespace burtorch

@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace burtorch {
-namespace {
+namespace threads_test {
 
 struct Outcome {
   std::vector<float> losses, gradients;
@@ -54,5 +54,5 @@ TEST(Threads, ShareOneModelAndItsParameters) {
   EXPECT_NE(serial[0], serial[1]);
 }
 
-}  // namespace
+}  // namespace threads_test
 }  // namespace burtorch

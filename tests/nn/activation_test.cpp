@@ -9,7 +9,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace activation_test {
 
 TEST(Activation, NamesGoBothWays) {
   for (const std::string_view name : activationNames) EXPECT_EQ(nameOf(activationFromName(name)), name);
@@ -49,5 +49,5 @@ TEST(Activation, GainsArePyTorchs) {
   EXPECT_EQ(gainOf(Activation::geluTanh), gainOf(Activation::gelu));
 }
 
-}  // namespace
+}  // namespace activation_test
 }  // namespace burtorch

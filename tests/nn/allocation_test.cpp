@@ -9,7 +9,7 @@
 #include "reference/layer_network.hpp"
 
 namespace burtorch {
-namespace {
+namespace allocation_test {
 
 template <class T> class LayerAllocationTest : public testing::Test {
  protected:
@@ -51,5 +51,5 @@ TYPED_TEST(LayerAllocationTest, NoneFromTheFirstNodeOnABorrowedTape) {
             0u);
 }
 
-}  // namespace
+}  // namespace allocation_test
 }  // namespace burtorch

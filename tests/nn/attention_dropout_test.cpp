@@ -10,7 +10,7 @@
 #include "reference/layer_checks.hpp"
 
 namespace burtorch {
-namespace {
+namespace attention_dropout_test {
 
 template <class T> class AttentionDropoutTest : public testing::Test {};
 using Scalars = testing::Types<float, double, Dual<double>>;
@@ -164,5 +164,5 @@ TEST(AttentionDropout, RefusesWhatIsNoProbability) {
   EXPECT_EQ(sentenceOf(one.layer()), "a dropout of 1; expected a probability of at least 0 and below 1");
 }
 
-}  // namespace
+}  // namespace attention_dropout_test
 }  // namespace burtorch

@@ -7,7 +7,7 @@
 #include "reference/layer_checks.hpp"
 
 namespace burtorch {
-namespace {
+namespace attention_test {
 
 template <class T> class AttentionTest : public testing::Test {};
 using Scalars = testing::Types<float, double, Dual<double>>;
@@ -293,5 +293,5 @@ TEST(Attention, RefusesColumnsThatAreNoWholeSamples) {
             "attention: 8 columns cannot be split into samples of 0 positions");
 }
 
-}  // namespace
+}  // namespace attention_test
 }  // namespace burtorch

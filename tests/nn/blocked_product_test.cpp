@@ -10,7 +10,7 @@
 #include "reference/guarded_matrix.hpp"
 
 namespace burtorch::nn {
-namespace {
+namespace blocked_product_test {
 
 template <class T> class BlockedProductTest : public testing::Test {};
 using Scalars = testing::Types<float, double>;
@@ -164,5 +164,5 @@ TYPED_TEST(BlockedProductTest, ThreadsDoNotDisturbEachOther) {
   for (std::size_t i = 0; i < c.size(); ++i) ASSERT_TRUE(c[i] == T{37.5} && d[i] == T{37.5}) << i;
 }
 
-}  // namespace
+}  // namespace blocked_product_test
 }  // namespace burtorch::nn

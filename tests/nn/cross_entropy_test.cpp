@@ -8,7 +8,7 @@
 #include "reference/layer_checks.hpp"
 
 namespace burtorch {
-namespace {
+namespace cross_entropy_test {
 
 template <class T> class CrossEntropyTest : public testing::Test {};
 using Scalars = testing::Types<float, double, Dual<double>>;
@@ -153,5 +153,5 @@ TEST(CrossEntropy, RefusesToCountNothing) {
             "meanCrossEntropy: no column has a target");
 }
 
-}  // namespace
+}  // namespace cross_entropy_test
 }  // namespace burtorch

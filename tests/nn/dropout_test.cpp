@@ -14,7 +14,7 @@
 #include "reference/layer_checks.hpp"
 
 namespace burtorch {
-namespace {
+namespace dropout_test {
 
 template <class T> class DropoutTest : public testing::Test {};
 using Scalars = testing::Types<float, double, Dual<double>>;
@@ -185,5 +185,5 @@ TEST(Dropout, AReplayHasTheSameMask) {
   for (std::size_t i = 0; i < x.size(); ++i) EXPECT_DOUBLE_EQ(gradient[i], 2 * mask[i] * mask[i] * x[i]) << i;
 }
 
-}  // namespace
+}  // namespace dropout_test
 }  // namespace burtorch

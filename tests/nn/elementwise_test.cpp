@@ -7,7 +7,7 @@
 #include "reference/layer_checks.hpp"
 
 namespace burtorch {
-namespace {
+namespace elementwise_test {
 
 template <class T> class ElementwiseTest : public testing::Test {};
 using Scalars = testing::Types<float, double, Dual<double>>;
@@ -142,5 +142,5 @@ TEST(Elementwise, RefusesDifferentShapes) {
             "mul: matrices of 3 x 4 and 4 x 3; expected the same shape");
 }
 
-}  // namespace
+}  // namespace elementwise_test
 }  // namespace burtorch

@@ -8,7 +8,7 @@
 #include "reference/layer_checks.hpp"
 
 namespace burtorch {
-namespace {
+namespace embedding_test {
 
 template <class T> class EmbeddingTest : public testing::Test {};
 using Scalars = testing::Types<float, double, Dual<double>>;
@@ -134,5 +134,5 @@ TEST(Embedding, RefusesTokensThatFillNoColumns) {
             "embedding: 0 tokens cannot be split into 2 columns");
 }
 
-}  // namespace
+}  // namespace embedding_test
 }  // namespace burtorch

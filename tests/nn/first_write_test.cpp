@@ -9,7 +9,7 @@
 #include "reference/layer_checks.hpp"
 
 namespace burtorch {
-namespace {
+namespace first_write_test {
 
 using V = Value<double>;
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -133,5 +133,5 @@ TEST(FirstWrite, TokenLinearStores) {
 // One column has kernels of its own.
 INSTANTIATE_TEST_SUITE_P(Columns, FirstWriteTest, testing::Values(1, 8));
 
-}  // namespace
+}  // namespace first_write_test
 }  // namespace burtorch

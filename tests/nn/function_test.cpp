@@ -8,7 +8,7 @@
 #include "reference/layer_network.hpp"
 
 namespace burtorch {
-namespace {
+namespace function_test {
 
 std::vector<double> gradientAt(const LayerNetwork& network, const std::vector<double>& x) {
   Tape<double> tape;
@@ -47,5 +47,5 @@ TEST(LayersAsAFunction, HaveHessianVectorProducts) {
   }
 }
 
-}  // namespace
+}  // namespace function_test
 }  // namespace burtorch

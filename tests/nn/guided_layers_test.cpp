@@ -12,7 +12,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace guided_layers_test {
 
 struct Model {
   Gpt<double> gpt{{.vocabulary = 7, .context = 5, .width = 6, .layers = 2, .heads = 2, .finalNorm = true}};
@@ -159,5 +159,5 @@ TEST(GuidedLayers, KeepingSomeResultsIsRightOnAverage) {
   EXPECT_LE(far, sum.size() / 500);  // 4 standard errors: one in 16,000, if they were normal
 }
 
-}  // namespace
+}  // namespace guided_layers_test
 }  // namespace burtorch

@@ -9,7 +9,7 @@
 #include <cmath>
 
 namespace burtorch {
-namespace {
+namespace initialise_test {
 
 double deviationOf(std::span<const double> numbers) {
   double sum = 0;
@@ -98,5 +98,5 @@ TEST(Initialise, FollowsItsSeed) {
   EXPECT_NE(numbers(1), numbers(2));
 }
 
-}  // namespace
+}  // namespace initialise_test
 }  // namespace burtorch

@@ -7,7 +7,7 @@
 #include "reference/layer_checks.hpp"
 
 namespace burtorch {
-namespace {
+namespace layer_norm_test {
 
 template <class T> class LayerNormTest : public testing::Test {};
 using Scalars = testing::Types<float, double, Dual<double>>;
@@ -108,5 +108,5 @@ TYPED_TEST(LayerNormTest, TakesAnyNumberOfColumns) {
     Normed<TypeParam>(7, columns).expectTwin("columns " + std::to_string(columns));
 }
 
-}  // namespace
+}  // namespace layer_norm_test
 }  // namespace burtorch

@@ -14,7 +14,7 @@
 #include "reference/layer_checks.hpp"
 
 namespace burtorch {
-namespace {
+namespace layers_test {
 
 using V = Value<double>;
 constexpr std::size_t columns = 8;
@@ -189,5 +189,5 @@ TEST_F(LayersTest, NodesAreCalledByTheirLayers) {
   EXPECT_EQ(asString(linear(x)(0, 0)).substr(0, 8), "linear(#");
 }
 
-}  // namespace
+}  // namespace layers_test
 }  // namespace burtorch

@@ -7,7 +7,7 @@
 #include "reference/layer_checks.hpp"
 
 namespace burtorch {
-namespace {
+namespace linear_test {
 
 template <class T> class LinearTest : public testing::Test {};
 using Scalars = testing::Types<float, double, Dual<double>>;
@@ -175,5 +175,5 @@ TEST(Linear, AnErrorRecordsNothing) {
   EXPECT_EQ(checks.tape.size(), before);
 }
 
-}  // namespace
+}  // namespace linear_test
 }  // namespace burtorch

@@ -7,7 +7,7 @@
 #include "reference/layer_checks.hpp"
 
 namespace burtorch {
-namespace {
+namespace matmul_test {
 
 template <class T> class MatmulTest : public testing::Test {};
 using Scalars = testing::Types<float, double, Dual<double>>;
@@ -136,5 +136,5 @@ TEST(Matmul, RefusesShapesThatDoNotFit) {
             "sub: matrices of 3 x 4 and 4 x 3; expected the same shape");
 }
 
-}  // namespace
+}  // namespace matmul_test
 }  // namespace burtorch

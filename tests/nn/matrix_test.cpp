@@ -13,7 +13,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace matrix_test {
 
 using V = Value<double>;
 
@@ -179,5 +179,5 @@ TEST_F(MatrixTest, AMatrixOfAnotherTapeIsReported) {
 }
 #endif
 
-}  // namespace
+}  // namespace matrix_test
 }  // namespace burtorch

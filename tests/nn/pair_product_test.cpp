@@ -4,7 +4,7 @@
 #include "reference/guarded_matrix.hpp"
 
 namespace burtorch::nn {
-namespace {
+namespace pair_product_test {
 
 template <class T> class PairProductTest : public testing::Test {};
 using Scalars = testing::Types<float, double>;
@@ -88,5 +88,5 @@ TYPED_TEST(PairProductTest, NumbersAreLaidInTurns) {
   }
 }
 
-}  // namespace
+}  // namespace pair_product_test
 }  // namespace burtorch::nn

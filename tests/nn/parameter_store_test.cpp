@@ -15,7 +15,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace parameter_store_test {
 
 struct TwoBlocks {
   ParameterLayout layout;
@@ -258,5 +258,5 @@ TEST(BoundTape, AStaleInputIsReported) {
             "linear: its operand ends at node 3, the tape has 0; was it rewound?");
 }
 
-}  // namespace
+}  // namespace parameter_store_test
 }  // namespace burtorch

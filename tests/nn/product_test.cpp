@@ -4,7 +4,7 @@
 #include "reference/guarded_matrix.hpp"
 
 namespace burtorch::nn {
-namespace {
+namespace product_test {
 
 template <class T> class ProductTest : public testing::Test {};
 using Scalars = testing::Types<float, double>;
@@ -136,5 +136,5 @@ TYPED_TEST(ProductTest, OuterProductOfEveryWidth) {
         expectOuterProduct<TypeParam>(rows, width, 3 * laneCount<TypeParam>, isAdded);
 }
 
-}  // namespace
+}  // namespace product_test
 }  // namespace burtorch::nn

@@ -8,7 +8,7 @@
 #include "reference/layer_network.hpp"
 
 namespace burtorch {
-namespace {
+namespace replay_test {
 
 class ReplayTest : public testing::Test {
  protected:
@@ -54,5 +54,5 @@ TEST_F(ReplayTest, ARecordedFunctionRunsABatchThroughLayers) {
   for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_DOUBLE_EQ(gradients[x.size() + i], wanted[i]) << i;
 }
 
-}  // namespace
+}  // namespace replay_test
 }  // namespace burtorch

@@ -9,7 +9,7 @@
 #include "reference/layer_network.hpp"
 
 namespace burtorch {
-namespace {
+namespace room_test {
 
 template <class T> struct Experiment {
   LayerNetwork network;
@@ -106,5 +106,5 @@ TEST(TapeCapacity, ALayerIsOneInstructionAndAFewWords) {
   EXPECT_LE(tape.used().words - before.words, 16u);
 }
 
-}  // namespace
+}  // namespace room_test
 }  // namespace burtorch

@@ -4,7 +4,7 @@
 #include "reference/guarded_matrix.hpp"
 
 namespace burtorch::nn {
-namespace {
+namespace row_sums_test {
 
 template <class T> class RowSumsTest : public testing::Test {};
 using Scalars = testing::Types<float, double>;
@@ -64,5 +64,5 @@ TEST(Lanes, ColumnsArePaddedToWholeVectors) {
   EXPECT_EQ(laneCount<float>, 2 * laneCount<double>);
 }
 
-}  // namespace
+}  // namespace row_sums_test
 }  // namespace burtorch::nn

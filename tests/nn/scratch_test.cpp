@@ -6,7 +6,7 @@
 #include <thread>
 
 namespace burtorch {
-namespace {
+namespace scratch_test {
 
 TEST(Scratch, StaysWhereItIsUntilMoreIsAskedFor) {
   float* const first = nn::Scratch<float>::of(100);
@@ -25,5 +25,5 @@ TEST(Scratch, BelongsToItsThread) {
   std::thread([here] { EXPECT_NE(nn::Scratch<float>::of(10), here); }).join();
 }
 
-}  // namespace
+}  // namespace scratch_test
 }  // namespace burtorch

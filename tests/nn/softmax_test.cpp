@@ -7,7 +7,7 @@
 #include <cmath>
 
 namespace burtorch {
-namespace {
+namespace softmax_test {
 
 template <class T> void expectLikeLists(std::size_t rows, std::size_t columns, double tolerance) {
   SCOPED_TRACE(testing::Message() << rows << " x " << columns);
@@ -50,5 +50,5 @@ TEST(SoftmaxOfColumns, SurvivesLargeNumbers) {
   EXPECT_NEAR(softmax(x)(0, 0).dataCopy(), 0.7310586f, 1e-6f);
 }
 
-}  // namespace
+}  // namespace softmax_test
 }  // namespace burtorch

@@ -7,7 +7,7 @@
 #include "reference/layer_checks.hpp"
 
 namespace burtorch {
-namespace {
+namespace token_linear_test {
 
 template <class T> class TokenLinearTest : public testing::Test {};
 using Scalars = testing::Types<float, double, Dual<double>>;
@@ -137,5 +137,5 @@ TEST(TokenLinear, RefusesATokenThatIsNotInTheTable) {
   }
 }
 
-}  // namespace
+}  // namespace token_linear_test
 }  // namespace burtorch

@@ -4,7 +4,7 @@
 #include "reference/guarded_matrix.hpp"
 
 namespace burtorch::nn {
-namespace {
+namespace vector_product_test {
 
 template <class T> class VectorProductTest : public testing::Test {};
 using Scalars = testing::Types<float, double>;
@@ -69,5 +69,5 @@ template <class T> void expectSlopes(bool isAdded) {
 TYPED_TEST(VectorProductTest, SlopeOfTheWeightsIsStored) { expectSlopes<TypeParam>(false); }
 TYPED_TEST(VectorProductTest, SlopeOfTheWeightsIsAdded) { expectSlopes<TypeParam>(true); }
 
-}  // namespace
+}  // namespace vector_product_test
 }  // namespace burtorch::nn

@@ -9,7 +9,7 @@
 #include "burtorch/burtorch.hpp"
 
 namespace burtorch {
-namespace {
+namespace dual_test {
 
 template <class X> X wavy(X x, X y) { return sin(x * y) + exp(x) / (y * y + 1.0) - tanh(x - 2.0 * y); }
 
@@ -85,5 +85,5 @@ TEST(NestedDual, GivesTheMixedDerivative) {
   EXPECT_NEAR(f.tangent.tangent, std::cos(x * y) - x * y * std::sin(x * y), 1e-15);
 }
 
-}  // namespace
+}  // namespace dual_test
 }  // namespace burtorch

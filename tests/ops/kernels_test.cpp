@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace kernels_test {
 
 using burtorch::List;
 using burtorch::ListForm;
@@ -302,4 +302,4 @@ TYPED_TEST(Kernels, NanAndInfinityAnywhereReachTheSum) {
     }
 }
 
-}  // namespace
+}  // namespace kernels_test

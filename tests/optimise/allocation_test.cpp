@@ -13,7 +13,7 @@
 #include "reference/allocation_counter.hpp"
 
 namespace burtorch {
-namespace {
+namespace allocation_test {
 
 TEST(Allocation, MessagesNeedNoneOnceWarm) {
   Rng rng(2);
@@ -78,5 +78,5 @@ TEST(Allocation, RoundsNeedNoneOnceWarm) {
   }
 }
 
-}  // namespace
+}  // namespace allocation_test
 }  // namespace burtorch

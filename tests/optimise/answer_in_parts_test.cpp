@@ -19,7 +19,7 @@
 #include "quadratics.hpp"
 
 namespace burtorch {
-namespace {
+namespace answer_in_parts_test {
 
 struct Samples {
   std::size_t size() const { return 6; }
@@ -264,5 +264,5 @@ TEST(VectorBlocks, BlocksDrawApartFromEachOther) {
   EXPECT_THROW(blocks.check(TopK{{.count = 51}}, 100), Error);
 }
 
-}  // namespace
+}  // namespace answer_in_parts_test
 }  // namespace burtorch

@@ -13,7 +13,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace block_sampling_test {
 
 const std::vector<Block> blocks{{0, 3, true}, {3, 1, true}, {4, 4, true}};
 const std::vector<double> probabilities{0.25, 0.5, 0.8};
@@ -122,5 +122,5 @@ TEST(BlockSampling, SaysWhatIsWrong) {
   EXPECT_NE(sentenceOf([] { blockProbabilities(std::vector{1.0}, std::vector{1.0}, 0.0); }), "");
 }
 
-}  // namespace
+}  // namespace block_sampling_test
 }  // namespace burtorch

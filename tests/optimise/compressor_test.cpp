@@ -9,7 +9,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace compressor_test {
 
 TEST(Compressor, OmegaAndAlphaFollowTheFormulas) {
   EXPECT_EQ(omega(Identity{}, 10), 0);
@@ -73,5 +73,5 @@ TEST(Compressor, IsTheIdentityIfItSendsAll) {
   EXPECT_FALSE(isIdentity(NaturalCompression{}, 10));
 }
 
-}  // namespace
+}  // namespace compressor_test
 }  // namespace burtorch

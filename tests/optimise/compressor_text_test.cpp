@@ -9,7 +9,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace compressor_text_test {
 
 TEST(CompressorText, NamesEveryCompressor) {
   EXPECT_TRUE(std::holds_alternative<Identity>(compressorFromText("identity")));
@@ -54,5 +54,5 @@ TEST(CompressorText, AWrongOptionSaysWhatWasExpected) {
         << text;
 }
 
-}  // namespace
+}  // namespace compressor_text_test
 }  // namespace burtorch

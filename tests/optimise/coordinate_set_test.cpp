@@ -11,7 +11,7 @@
 #include <vector>
 
 namespace burtorch {
-namespace {
+namespace coordinate_set_test {
 
 using Members = std::set<std::uint32_t>;
 
@@ -208,5 +208,5 @@ TEST(CoordinateSet, TheSameKeyDrawsTheSameAfterOthers) {
   EXPECT_EQ(membersOf(other, 100), first);
 }
 
-}  // namespace
+}  // namespace coordinate_set_test
 }  // namespace burtorch

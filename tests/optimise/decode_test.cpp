@@ -17,7 +17,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace decode_test {
 
 using Message = std::vector<std::byte>;
 constexpr std::size_t d = 37;
@@ -181,5 +181,5 @@ TEST(Decode, SaysWhatIsWrong) {
             std::string::npos);
 }
 
-}  // namespace
+}  // namespace decode_test
 }  // namespace burtorch

@@ -18,7 +18,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace ef21_test {
 
 using Server = Ef21Server<double>;
 using Client = Ef21Client<Quadratics>;
@@ -329,5 +329,5 @@ TEST(Ef21, RejectsOptionsThatCannotWork) {
   EXPECT_NE(sentenceOf([&] { Server(start, {.stepSize = 1, .workers = 2, .weights = {1}}); }), "");
 }
 
-}  // namespace
+}  // namespace ef21_test
 }  // namespace burtorch

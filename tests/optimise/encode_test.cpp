@@ -16,7 +16,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace encode_test {
 
 using Message = std::vector<std::byte>;
 
@@ -256,5 +256,5 @@ TYPED_TEST(EncodeTest, WritesBehindAnOffset) {
   EXPECT_EQ(Message(behind.begin() + 5, behind.end()), alone);
 }
 
-}  // namespace
+}  // namespace encode_test
 }  // namespace burtorch

@@ -19,7 +19,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace in_process_test {
 
 constexpr std::size_t n = 5, d = 11;
 
@@ -216,5 +216,5 @@ TEST(InProcess, NeedsAClientForEveryWorker) {
             std::string::npos);
 }
 
-}  // namespace
+}  // namespace in_process_test
 }  // namespace burtorch

@@ -16,7 +16,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace marina_test {
 
 using Server = MarinaServer<double>;
 using Client = MarinaClient<Quadratics>;
@@ -343,5 +343,5 @@ TEST(Marina, RejectsOptionsThatCannotWork) {
   EXPECT_NE(sentenceOf([&] { clientsOf(all, TopK{{.count = 1}}); }).find("biased"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace marina_test
 }  // namespace burtorch

@@ -13,7 +13,7 @@
 #include "small_problems.hpp"
 
 namespace burtorch {
-namespace {
+namespace mindflayer_test {
 
 using small_problems::Bowls;
 using small_problems::squaredDistance;
@@ -167,5 +167,5 @@ TEST(MindFlayer, SaysWhatIsWrong) {
             "MindFlayer: trial 0 of worker 0 takes inf s of inf s; expected a finite time");
 }
 
-}  // namespace
+}  // namespace mindflayer_test
 }  // namespace burtorch

@@ -22,7 +22,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace over_ranks_test {
 
 namespace messages = BURTORCH_TARGET::detail;
 
@@ -320,5 +320,5 @@ TEST(OverRanks, WorkersAreDealtOutAndTheServerHasNone) {
     }
 }
 
-}  // namespace
+}  // namespace over_ranks_test
 }  // namespace burtorch

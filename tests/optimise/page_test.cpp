@@ -14,7 +14,7 @@
 #include "small_problems.hpp"
 
 namespace burtorch {
-namespace {
+namespace page_test {
 
 using small_problems::Bowls;
 using small_problems::squaredDistance;
@@ -154,5 +154,5 @@ TEST(Page, HasOneTrajectoryForAnyNumberOfThreads) {
   }
 }
 
-}  // namespace
+}  // namespace page_test
 }  // namespace burtorch

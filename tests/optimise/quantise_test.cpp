@@ -10,7 +10,7 @@
 #include "burtorch/base/rng.hpp"
 
 namespace burtorch {
-namespace {
+namespace quantise_test {
 
 using detail::fromNaturalCode;
 using detail::naturalCode;
@@ -119,5 +119,5 @@ TEST(Levels, TheNormNeitherOverflowsNorVanishes) {
   EXPECT_TRUE(std::isinf(detail::normOf(Vector{huge, 2}, 1.7e308)));
 }
 
-}  // namespace
+}  // namespace quantise_test
 }  // namespace burtorch

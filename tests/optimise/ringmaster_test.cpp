@@ -9,7 +9,7 @@
 #include "small_problems.hpp"
 
 namespace burtorch {
-namespace {
+namespace ringmaster_test {
 
 using small_problems::Bowls;
 using small_problems::squaredDistance;
@@ -98,5 +98,5 @@ TEST(Ringmaster, TheoryGivesItsNumbers) {
   EXPECT_DOUBLE_EQ(ringmaster::stepSize(2, 4, 0, 2), 1.0 / 16);
 }
 
-}  // namespace
+}  // namespace ringmaster_test
 }  // namespace burtorch

@@ -11,7 +11,7 @@
 #include "small_problems.hpp"
 
 namespace burtorch {
-namespace {
+namespace ringmaster_threads_test {
 
 using small_problems::Bowls;
 using small_problems::squaredDistance;
@@ -101,5 +101,5 @@ TEST(RingmasterThreads, AnErrorEndsTheRun) {
             "the disk is gone");
 }
 
-}  // namespace
+}  // namespace ringmaster_threads_test
 }  // namespace burtorch

@@ -14,7 +14,7 @@
 #include "small_problems.hpp"
 
 namespace burtorch {
-namespace {
+namespace sgd_test {
 
 using small_problems::Bowls;
 using small_problems::squaredDistance;
@@ -242,5 +242,5 @@ TEST(Prox, MinimisesWhatItSays) {
             regulariser);
 }
 
-}  // namespace
+}  // namespace sgd_test
 }  // namespace burtorch

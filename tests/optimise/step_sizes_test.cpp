@@ -8,7 +8,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace step_sizes_test {
 
 TEST(StepSizes, Ef21ConstantsFollowTheirFormulas) {
   const Ef21Constants c(0.75);  // 1 - sqrt(1/4) = 1/2
@@ -60,5 +60,5 @@ TEST(StepSizes, RejectWhatIsOutOfRange) {
   EXPECT_NE(sentenceOf([] { vrMarinaStepSize(1, 1, 1, 0.5, 2, 0); }), "");
 }
 
-}  // namespace
+}  // namespace step_sizes_test
 }  // namespace burtorch

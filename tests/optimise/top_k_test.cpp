@@ -15,7 +15,7 @@
 #include "burtorch/base/rng.hpp"
 
 namespace burtorch {
-namespace {
+namespace top_k_test {
 
 template <class T> struct Source {
   using Scalar = T;
@@ -114,5 +114,5 @@ TYPED_TEST(TopSelectionTest, PutsWhatIsNotFiniteFirst) {
   EXPECT_EQ(two[0], 1u);
 }
 
-}  // namespace
+}  // namespace top_k_test
 }  // namespace burtorch

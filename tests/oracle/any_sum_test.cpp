@@ -12,7 +12,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace any_sum_test {
 
 static_assert(GuidedSum<AnySum<double>>);
 const std::vector<double> samples{0.5, -1.25, 3};
@@ -68,5 +68,5 @@ TEST(AnySum, SaysThatASumHasNoKnobs) {
             "AnySum: this sum has gradients without knobs only");
 }
 
-}  // namespace
+}  // namespace any_sum_test
 }  // namespace burtorch

@@ -12,7 +12,7 @@
 #include "reference/allocation_counter.hpp"
 
 namespace burtorch {
-namespace {
+namespace batch_sum_test {
 
 TEST(BatchSum, PartsArePowersOfTwoThatPay) {
   using Sum = BatchSum<double>;
@@ -86,5 +86,5 @@ TEST(BatchSum, ProblemsAllocateInTheirFirstStepOnly) {
   EXPECT_EQ(static_cast<std::size_t>(allocations), 0u);
 }
 
-}  // namespace
+}  // namespace batch_sum_test
 }  // namespace burtorch

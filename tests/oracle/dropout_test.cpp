@@ -12,7 +12,7 @@
 #include <vector>
 
 namespace burtorch {
-namespace {
+namespace dropout_test {
 
 struct Samples {
   std::size_t vocabulary = 11;
@@ -131,5 +131,5 @@ TEST(OracleDropout, ATrainingInPartsHasTheBitsOfAWholeOne) {
   EXPECT_NE(trained({20}, 0.2, 6), whole);
 }
 
-}  // namespace
+}  // namespace dropout_test
 }  // namespace burtorch

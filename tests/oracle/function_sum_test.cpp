@@ -14,7 +14,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace function_sum_test {
 
 struct Point {
   double a, b;
@@ -217,5 +217,5 @@ TEST(FiniteSum, APartCountsAndRenumbers) {
   expectError([&] { PartOf(f, {9}); }, "sample 9 is out of range for 9");
 }
 
-}  // namespace
+}  // namespace function_sum_test
 }  // namespace burtorch

@@ -11,7 +11,7 @@
 #include <vector>
 
 namespace burtorch {
-namespace {
+namespace knobbed_gradient_test {
 
 struct Samples {
   std::size_t size() const { return 9; }
@@ -175,5 +175,5 @@ TEST(KnobbedGradient, AtTwoPointsIsThatOfEachForAnyNumberOfThreads) {
   }
 }
 
-}  // namespace
+}  // namespace knobbed_gradient_test
 }  // namespace burtorch

@@ -11,7 +11,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace linear_losses_test {
 
 constexpr double eps = std::numeric_limits<double>::epsilon();
 constexpr std::span<const double> none{};
@@ -113,5 +113,5 @@ TEST(SquaredLoss, RefusesWhatIsNotFinite) {
   EXPECT_EQ(codeOf([] { SquaredLoss(std::vector<double>{1, std::nan("")}, none); }), ErrorCode::notFinite);
 }
 
-}  // namespace
+}  // namespace linear_losses_test
 }  // namespace burtorch

@@ -16,7 +16,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace linear_problem_test {
 
 static_assert(FiniteSum<LeastSquares<double>> && FiniteSum<LeastSquares<float>>);
 static_assert(FiniteSum<LogisticRegression<double>> && FiniteSum<LogisticRegression<float>>);
@@ -277,5 +277,5 @@ TEST(LinearProblem, RefusesWhatItCannotDo) {
   EXPECT_EQ(f.counts(), OracleCounts{});
 }
 
-}  // namespace
+}  // namespace linear_problem_test
 }  // namespace burtorch

@@ -15,7 +15,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace minimise_test {
 
 constexpr double eps = std::numeric_limits<double>::epsilon();
 using Rows = SampleRows<double>;
@@ -225,5 +225,5 @@ TEST(MinimiseWithProx, WithoutAProxItIsMinimise) {
   EXPECT_LT(fast.steps, 12u);
 }
 
-}  // namespace
+}  // namespace minimise_test
 }  // namespace burtorch

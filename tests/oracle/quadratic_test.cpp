@@ -13,7 +13,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace quadratic_test {
 
 static_assert(FiniteSum<Quadratic<double>> && FiniteSum<const Quadratic<float>>);
 constexpr double eps = std::numeric_limits<double>::epsilon();
@@ -230,5 +230,5 @@ TEST(Quadratic, RefusesWhatItCannotDo) {
   EXPECT_EQ(codeOf([&] { f.gradient(three, AllSamples(2), two); }), ErrorCode::invalidArgument);
 }
 
-}  // namespace
+}  // namespace quadratic_test
 }  // namespace burtorch

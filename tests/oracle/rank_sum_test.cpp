@@ -17,7 +17,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace rank_sum_test {
 
 struct Samples {
   std::size_t size() const { return 64; }
@@ -275,5 +275,5 @@ TEST(RankSum, AfterALostRankTheTrainingIsThatOfTheLastWholeStep) {
   EXPECT_EQ(sentences, std::vector<std::string>(3));
 }
 
-}  // namespace
+}  // namespace rank_sum_test
 }  // namespace burtorch

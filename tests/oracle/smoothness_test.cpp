@@ -10,7 +10,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace smoothness_test {
 
 using Rows = SampleRows<double>;
 constexpr double eps = std::numeric_limits<double>::epsilon();
@@ -150,5 +150,5 @@ TEST(Smoothness, OfASampleIsReached) {
               softmax.smoothness().ofSamples[0], 50 * eps);
 }
 
-}  // namespace
+}  // namespace smoothness_test
 }  // namespace burtorch

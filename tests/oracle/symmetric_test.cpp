@@ -12,7 +12,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace symmetric_test {
 
 constexpr double eps = std::numeric_limits<double>::epsilon();
 
@@ -95,5 +95,5 @@ TEST(Symmetric, CholeskyRefusesWhatIsNotPositive) {
   EXPECT_FALSE(symmetric::cholesky(notANumber, 2));
 }
 
-}  // namespace
+}  // namespace symmetric_test
 }  // namespace burtorch

@@ -16,7 +16,7 @@
 #include "reference/allocation_counter.hpp"
 
 namespace burtorch {
-namespace {
+namespace threads_test {
 
 struct Samples {
   std::size_t vocabulary, badSample = SIZE_MAX;
@@ -231,5 +231,5 @@ TEST(Threads, AGradientAllocatesNothing) {
   EXPECT_EQ(allocations, 0u);
 }
 
-}  // namespace
+}  // namespace threads_test
 }  // namespace burtorch

@@ -14,7 +14,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace token_oracle_test {
 
 constexpr std::size_t sampleCount = 9;
 const GptConfig config{.vocabulary = 7, .context = 5, .width = 6, .layers = 1, .heads = 2};
@@ -138,5 +138,5 @@ TEST(TokenOracle, RefusesWhatItCannotDo) {
   EXPECT_EQ(codeOf([&] { oracle.gradient(0, small); }), ErrorCode::invalidArgument);
 }
 
-}  // namespace
+}  // namespace token_oracle_test
 }  // namespace burtorch

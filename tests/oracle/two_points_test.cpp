@@ -13,7 +13,7 @@
 #include <vector>
 
 namespace burtorch {
-namespace {
+namespace two_points_test {
 
 struct Samples {
   std::size_t vocabulary;
@@ -167,5 +167,5 @@ TYPED_TEST(TwoPointsTest, AnInfinityAtOnePointIsThatPointsAlone) {
   EXPECT_EQ(gx, bothX);
 }
 
-}  // namespace
+}  // namespace two_points_test
 }  // namespace burtorch

@@ -9,7 +9,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace builders_full_test {
 
 constexpr Config checked{.names = true, .checks = true}, lean{.names = false, .checks = false};
 constexpr int rounds = 200;
@@ -112,5 +112,5 @@ TEST(BuildersStress, WhatWasRecordedBeforeTheErrorIsWhole) {
   }
 }
 
-}  // namespace
+}  // namespace builders_full_test
 }  // namespace burtorch

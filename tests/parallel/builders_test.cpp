@@ -13,7 +13,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace builders_test {
 
 using V = Value<double>;
 constexpr Config checked{.names = true, .checks = true}, lean{.names = false, .checks = false};
@@ -356,5 +356,5 @@ TEST(Builders, MeetMoreUserOperatorsThanATapeHas) {
   EXPECT_EQ(tape.size(), 0u);
 }
 
-}  // namespace
+}  // namespace builders_test
 }  // namespace burtorch

@@ -10,7 +10,7 @@
 #include "reference/error_sentence.hpp"
 
 namespace burtorch {
-namespace {
+namespace ranks_test {
 
 using namespace std::chrono_literals;
 using Bytes = std::vector<std::byte>;
@@ -145,5 +145,5 @@ TEST(Ranks, WhoStartsFromSomethingElseIsFound) {
   EXPECT_EQ(sentences[2], "rank 2 has other options than rank 0");
 }
 
-}  // namespace
+}  // namespace ranks_test
 }  // namespace burtorch

@@ -14,7 +14,7 @@
 #include "reference/ulps.hpp"
 
 namespace burtorch {
-namespace {
+namespace pack_lanes_test {
 
 template <class T> class Packs : public testing::Test {};
 using Scalars = testing::Types<double, float>;
@@ -219,5 +219,5 @@ TYPED_TEST(Packs, SumsOfLists) {
   }
 }
 
-}  // namespace
+}  // namespace pack_lanes_test
 }  // namespace burtorch

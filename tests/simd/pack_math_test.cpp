@@ -25,7 +25,7 @@
 #include "reference/ulps.hpp"
 
 namespace burtorch {
-namespace {
+namespace pack_math_test {
 
 struct Exp {
   static constexpr double allowed = 1.25;
@@ -257,5 +257,5 @@ TEST(PackMathOf, BareVectors) {
   EXPECT_EQ(vectors::erf(x)[0], erf(Pack<float>(0.7f))[0]);
 }
 
-}  // namespace
+}  // namespace pack_math_test
 }  // namespace burtorch

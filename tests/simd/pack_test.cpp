@@ -13,7 +13,7 @@
 #include "reference/pack_functions.hpp"
 #include "reference/ulps.hpp"
 
-namespace {
+namespace pack_test {
 
 using namespace burtorch;
 
@@ -214,4 +214,4 @@ TYPED_TEST(PackOf, DualNumbersOfPacks) {
       "tangent", fused, [f]<class X>(X a, X b) { return f(Dual<X>(a, b)).tangent; }, x, v);
 }
 
-}  // namespace
+}  // namespace pack_test

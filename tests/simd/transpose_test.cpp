@@ -4,7 +4,7 @@
 #include "reference/guarded_matrix.hpp"
 
 namespace burtorch::nn {
-namespace {
+namespace transpose_test {
 
 template <class T> class TransposeTest : public testing::Test {};
 using Scalars = testing::Types<float, double>;
@@ -70,5 +70,5 @@ TYPED_TEST(TransposeTest, SumsOfFewerVectorsThanLanesAndOfMore) {
   expectSums<TypeParam, 16>();
 }
 
-}  // namespace
+}  // namespace transpose_test
 }  // namespace burtorch::nn

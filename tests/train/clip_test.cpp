@@ -15,7 +15,7 @@
 #include "torch_lines.hpp"
 
 namespace burtorch {
-namespace {
+namespace clip_test {
 
 using torch_lines::Words;
 
@@ -145,5 +145,5 @@ TYPED_TEST(ClipTest, AWrongLimitIsAnErrorThatChangesNothing) {
   EXPECT_EQ(gradients, std::vector<T>(3, T{2}));
 }
 
-}  // namespace
+}  // namespace clip_test
 }  // namespace burtorch

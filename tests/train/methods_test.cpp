@@ -20,7 +20,7 @@
 #include "torch_lines.hpp"
 
 namespace burtorch {
-namespace {
+namespace methods_test {
 
 using torch_lines::Words;
 
@@ -262,5 +262,5 @@ TEST(Rules, AnOptionOutOfItsRangeIsAnError) {
   EXPECT_EQ(sentence("adam", "beta1", 1.5), "beta1 of adam is 1.5: expected a number from 0 to below 1");
 }
 
-}  // namespace
+}  // namespace methods_test
 }  // namespace burtorch

@@ -14,7 +14,7 @@
 #include "torch_lines.hpp"
 
 namespace burtorch {
-namespace {
+namespace schedule_test {
 
 using torch_lines::Words;
 
@@ -111,5 +111,5 @@ TEST(Schedule, AWrongStructIsReportedWhenItIsAsked) {
   EXPECT_NE(sentenceOf([] { ConstantRate{.learningRate = -1}.at(3); }), "");
 }
 
-}  // namespace
+}  // namespace schedule_test
 }  // namespace burtorch

@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace burtorch {
-namespace {
+namespace training_test {
 
 /// f_i(x) = |x - centre_i|^2 / 2 with eight centres: all that the loop asks of an oracle.
 struct Quadratic {
@@ -186,5 +186,5 @@ TEST(Training, SaysHowLongAValidationTook) {
   });
 }
 
-}  // namespace
+}  // namespace training_test
 }  // namespace burtorch

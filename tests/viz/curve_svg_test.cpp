@@ -11,7 +11,7 @@
 #include "viz/text_parts.hpp"
 
 namespace burtorch {
-namespace {
+namespace curve_svg_test {
 
 std::string svgOf(std::vector<CurvePoint> points, const std::string& label = "loss") {
   const Curve curves[] = {{label, std::move(points)}};
@@ -114,5 +114,5 @@ TEST(CurveSvg, PanelsStandSideBySide) {
   EXPECT_EQ(countOf(svg, "&lt;t&gt;"), 3u);
 }
 
-}  // namespace
+}  // namespace curve_svg_test
 }  // namespace burtorch

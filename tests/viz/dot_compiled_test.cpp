@@ -11,7 +11,7 @@
 #include "viz/text_parts.hpp"
 
 namespace burtorch {
-namespace {
+namespace dot_compiled_test {
 
 bool hasLine(const std::string& dot, const std::string& line) { return countOf(dot, line + "\n") == 1; }
 /// From " [label=" of a node to the end of its line.
@@ -204,5 +204,5 @@ TEST(DotGraphOfCompiled, CarriesOutOperatorsOfTheUser) {
   expectNumbers(f, x);
 }
 
-}  // namespace
+}  // namespace dot_compiled_test
 }  // namespace burtorch

@@ -14,7 +14,7 @@
 #include "viz/text_parts.hpp"
 
 namespace burtorch {
-namespace {
+namespace dot_test {
 
 std::size_t nodeCount(const std::string& dot) { return countOf(dot, "[label=\"{"); }
 std::size_t edgeCount(const std::string& dot) { return countOf(dot, " -> "); }
@@ -375,5 +375,5 @@ TEST(DotEscapes, LongNames) {
   EXPECT_EQ(detail::escapedForDot(greek), shown + "...");
 }
 
-}  // namespace
+}  // namespace dot_test
 }  // namespace burtorch

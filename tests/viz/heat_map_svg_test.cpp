@@ -13,7 +13,7 @@
 #include "viz/text_parts.hpp"
 
 namespace burtorch {
-namespace {
+namespace heat_map_svg_test {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN(),
                  inf = std::numeric_limits<double>::infinity();
@@ -116,5 +116,5 @@ TEST(HeatMapSvg, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(has(sentenceOf([] { heatMapSvg({}); }), "no heat maps"));
 }
 
-}  // namespace
+}  // namespace heat_map_svg_test
 }  // namespace burtorch

@@ -12,7 +12,7 @@
 #include "viz/text_parts.hpp"
 
 namespace burtorch {
-namespace {
+namespace heat_map_test {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN(),
                  inf = std::numeric_limits<double>::infinity();
@@ -171,5 +171,5 @@ TEST(HeatMap, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(has(sentenceOf([] { generateHeatMapBasic(Rows{}); }), "0 x 0"));
 }
 
-}  // namespace
+}  // namespace heat_map_test
 }  // namespace burtorch

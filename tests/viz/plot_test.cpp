@@ -12,7 +12,7 @@
 #include "viz/text_parts.hpp"
 
 namespace burtorch {
-namespace {
+namespace plot_test {
 
 TEST(Plot, ComputesTheFunctionAtRegularIntervalsAndBothEnds) {
   std::vector<double> seen;
@@ -91,5 +91,5 @@ TEST(Plot, DrawsSeveralCurvesWithTheirLabels) {
     EXPECT_TRUE(has(script, part)) << part;
 }
 
-}  // namespace
+}  // namespace plot_test
 }  // namespace burtorch

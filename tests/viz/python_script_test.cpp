@@ -9,7 +9,7 @@
 #include "viz/text_parts.hpp"
 
 namespace burtorch::detail {
-namespace {
+namespace python_script_test {
 
 TEST(PythonScript, NumbersHaveTheFewestDigitsThatGiveThemBack) {
   EXPECT_EQ(toJson(0.1), "0.1");
@@ -47,5 +47,5 @@ TEST(PythonScript, IsAsciiWithoutControlCharactersWhateverTheLabel) {
       EXPECT_TRUE((c >= 0x20 && c < 0x7F) || c == '\n') << label << ": " << static_cast<int>(c);
 }
 
-}  // namespace
+}  // namespace python_script_test
 }  // namespace burtorch::detail

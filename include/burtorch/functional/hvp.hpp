@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "../core/sweep.hpp"
 #include "../ops/dual.hpp"
 #include "inputs.hpp"
 
@@ -25,5 +26,10 @@ void hvp(F&& f, std::span<const T> x, std::span<const T> v, std::span<T> product
     if (!gradient.empty()) gradient[i] = inputs.gradients()[i].value;
   }
 }
+
+#ifdef BURTORCH_COMPILED  // see core/sweep.hpp
+BURTORCH_SWEEP_INSTANCES(extern, Dual<double>)
+BURTORCH_SWEEP_INSTANCES(extern, Dual<float>)
+#endif
 
 }  // namespace burtorch::inline BURTORCH_TARGET
