@@ -29,7 +29,9 @@ template <class Op> struct Gathered {
         reduce<Op>(x, y, bias) * u};
   }
 };
-TYPED_TEST(OperatorsOfGatheredLists, Gathered) { operators::expectSameEverywhere<Gathered<TypeParam>, 4>({}); }
+TYPED_TEST(OperatorsOfGatheredLists, Gathered) {
+  operators::expectSameEverywhere<Gathered<TypeParam>, 4>({});
+}
 
 }  // namespace list_gathered_test
 }  // namespace burtorch
