@@ -7,6 +7,7 @@
 // the careful walk, which knows exactly what was reached. Ordinary graphs never go there and never pay for it.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 
 #include "analysis.hpp"
@@ -268,7 +269,7 @@ template <class T, Config C> void Sweep<T, C>::clearSwept() {
   walk(tape_.at(tape_.sweptCode() - 1),
        [&](Instruction, const OpInfo& info, NodeIndex first, NodeIndex last, std::size_t) {
          if (info.isLeaf()) return;
-         for (NodeIndex node = first; node <= last; ++node) gradients[node] = T{0};
+         std::fill(gradients + first, gradients + last + 1, T{0});
        });
 }
 
