@@ -42,8 +42,6 @@ CORE_LINES = 3156
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 # Core does no input or output; <iostream> would also run an initialiser in every program.
 IO_HEADERS = {"iostream", "fstream", "print"}
-# Address space comes from the system; where it has none, this header does without.
-SYSTEM_HEADERS = {"reserve.hpp": {"sys/mman.h", "sys/resource.h"}}
 
 
 def folder_map():
@@ -77,8 +75,6 @@ def breach_of_include(quote, name, header, root):
     if target is None:
         if quote == '"':
             return f'"{name}" is not a header of the library'
-        if name in SYSTEM_HEADERS.get(header.name, ()):
-            return None
         if folder == "core" and ("/" in name or name.endswith(".h")):
             return f"core may include only itself and standard headers, not <{name}>"
         if folder == "core" and name in IO_HEADERS:

@@ -19,7 +19,7 @@ import tempfile
 # Headers of the engine, which users do not include and whose names may change: no part of the index.
 INTERNAL = {
     "core/analysis.hpp", "core/handle.hpp", "core/list_mode.hpp", "core/mark.hpp", "core/op_dispatch.hpp",
-    "core/reserve.hpp", "core/selection.hpp", "core/storage.hpp", "core/sweep.hpp", "core/tape_names.hpp",
+    "base/reserve.hpp", "core/selection.hpp", "core/storage.hpp", "core/sweep.hpp", "core/tape_names.hpp",
     "core/tape_slot.hpp", "core/value_lists.hpp", "data/bpe_merges.hpp", "data/byte_alphabet.hpp", "data/pre_tokens.hpp",
     "data/unicode_classes.hpp", "data/unicode_ranges.hpp", "data/utf8.hpp", "functional/inputs.hpp", "graph/arguments.hpp", "graph/unrolled.hpp",
     "graph/memory.hpp", "graph/plan.hpp", "graph/program.hpp", "graph/rules.hpp", "graph/run.hpp", "graph/argument_tree.hpp",

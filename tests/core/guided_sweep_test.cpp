@@ -112,7 +112,9 @@ TEST(GuidedSweep, StoppedAnywhereItLeavesNothingBehind) {
     const auto result =
         backward(g.root, {.memory = &g.memory, .stop = [&] { return polls++ == after; }, .pollEvery = 1});
     if (result) {
-      EXPECT_EQ(after, 13);  // as many as there are instructions behind the leading leaves, less one
+      // As many as there are instructions behind the leading leaves, less one; and before that the twelve above the dead pole,
+      // where the sweep begins again.
+      EXPECT_EQ(after, 13 + 12);
       break;
     }
     EXPECT_EQ(result.status, SweepStatus::stopped);
@@ -123,6 +125,22 @@ TEST(GuidedSweep, StoppedAnywhereItLeavesNothingBehind) {
     EXPECT_EQ(g.leaves(), wanted) << "stopped after " << after;
     g.tape.zeroGrad();
   }
+}
+// What meets 0 * inf begins again with marks: the first walk passed NaN on to nobody, and the second one is polled as well.
+TEST(GuidedSweep, APolledSweepGoesAroundAPole) {
+  Tape<double> tape;
+  CurrentTape here(tape);
+  SweepMemory memory;
+  V x(4.0), dead = sqrt(x * 0.0), y = x;
+  for (int i = 0; i < 100; ++i) y = y + x;
+  std::size_t polls = 0;
+  const auto result =
+      backward(y, {.memory = &memory, .stop = [&] { return ++polls, false; }, .pollEvery = 10});
+  EXPECT_TRUE(result);
+  EXPECT_EQ(x.gradCopy(), 101);
+  EXPECT_EQ(dead.gradCopy(), 0);
+  EXPECT_EQ(polls, 10u + 10u);  // of 101 and of 102 instructions
+  EXPECT_EQ(result.visited, 100u);
 }
 TEST(GuidedSweep, PollsAsOftenAsItSays) {
   Tape<double> tape;
@@ -165,6 +183,28 @@ TEST(GuidedSweep, GivesWantedLeavesTheirBitsAndTouchesNoOthers) {
     for (std::size_t i = 0; i < handles.size(); ++i)
       EXPECT_EQ(g.leaves()[i], isWanted[i] ? wanted[i] : sentinel) << i << " of a set of " << set.size();
   }
+}
+// Nothing before the first wanted leaf is marked; lists reach there in either direction, and memory holds old marks.
+TEST(GuidedSweep, ReadsListsThatBeginBeforeTheFirstWanted) {
+  Tape<double> tape;
+  CurrentTape here(tape);
+  SweepMemory memory;
+  std::vector<V> x;
+  for (int i = 0; i < 9; ++i) x.emplace_back(0.5 + i);
+  const Range<double> all(x[0].handle(), x.size());
+  const V root = reduceSumOfSquares(all.every(0, 5, 2)) * reduceSumOfSquares(all.every(8, 4, -2)) +
+                 reduceSumOfSquares(all) * reduceSumOfSquares(all.every(0, 3, 1)) + x[0] * x[1];
+  backward(root);
+  const std::vector<double> right(tape.gradients().begin(), tape.gradients().end());
+  for (std::size_t first = 0; first < x.size(); ++first)
+    for (std::size_t count = 1; first + count <= x.size(); ++count) {
+      for (V& leaf : x) leaf.setGrad(0);
+      const std::array set{Block{x[first].sysGetRawNodeIndex(), static_cast<NodeIndex>(count)}};
+      std::ranges::fill(std::span(memory.bytes(2048), 2048), std::byte{1});
+      EXPECT_TRUE(backward(root, {.memory = &memory, .wanted = std::span<const Block>(set)}));
+      for (std::size_t i = 0; i < x.size(); ++i)
+        EXPECT_EQ(x[i].gradCopy(), i >= first && i < first + count ? right[i] : 0) << first << " " << count;
+    }
 }
 TEST(GuidedSweep, VisitsOnlyWhatLeadsToTheWanted) {
   Tape<double> tape;

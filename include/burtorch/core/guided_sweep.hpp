@@ -74,6 +74,7 @@ template <class T> void reportBlock(const Binding<T>& bound, const SweepOptions<
 template <class T, Config C, Knobs knobs> class GuidedSweep {
   using Position = typename Tape<T, C>::Position;
   using Graph = TapeGraph<T, C>;
+  static constexpr bool onlyStops = knobs.stops && !knobs.selects && !knobs.keeps && !knobs.reports;
 
  public:
   GuidedSweep(Tape<T, C>& tape, NodeIndex root, const SweepOptions<T>& options)
@@ -86,9 +87,8 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
         selection_{options.wanted.blocks(), Marks<std::uint8_t>(nullptr)} {
     const Binding<T>& bound = tape.binding();
     // Leaves first: they need the strictest alignment.
-    graph_.forEach([&](std::size_t, Instruction, const OpInfo& info, NodeIndex, NodeIndex count) {
-      if (info.isLeaf()) leafCount_ += count;
-    });
+    for (std::size_t k = 0; k <= position_.instruction; ++k)
+      if (tape.code()[k].op() == OpList::indexOf<ops::Leaf>()) leafCount_ += tape.code()[k].b();
     const std::size_t scalars = position_.last + 1, marks = knobs.selects ? 2 : 1;  // a byte of each
     savesParameters_ = knobs.stops && hasWritten(bound);
     const std::size_t leafBytes = knobs.stops || knobs.selects ? leafCount_ * sizeof(T) : 0,
@@ -104,10 +104,10 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
           alignof(std::uint64_t);
     bits_ = reinterpret_cast<std::uint64_t*>(at);
     firstUse_ = reinterpret_cast<std::size_t*>(at += bitBytes);
-    auto* bytes = reinterpret_cast<std::uint8_t*>(at + useBytes);
-    for (std::size_t i = 0; i < marks * scalars; ++i) bytes[i] = 0;
-    marks_ = Marks<std::uint8_t>(bytes);
-    selection_.varied = Marks<std::uint8_t>(bytes + scalars);
+    markBytes_ = {reinterpret_cast<std::uint8_t*>(at + useBytes), marks * scalars};
+    if constexpr (!onlyStops && !knobs.selects) std::ranges::fill(markBytes_, std::uint8_t{0});
+    marks_ = Marks<std::uint8_t>(markBytes_.data());
+    selection_.varied = Marks<std::uint8_t>(markBytes_.data() + scalars);
   }
 
   SweepResult run() {
@@ -115,31 +115,30 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
     if constexpr (knobs.stops || knobs.selects) saveGradients();
     if constexpr (knobs.selects) {
       markVaried();
-      if (!knobs.reports && !selection_.varied.has(root_)) return result;
+      if (!knobs.reports && !selection_.isVaried(root_, 1, 1)) return result;
     }
     PutBack putBack{*this};
     if constexpr (knobs.reports) findFirstUses();
     tape_.setSwept(position_);  // now: whatever ends the sweep, the next one clears what it left
+    if constexpr (onlyStops)
+      if (sweepPolled(result)) return putBack.isEarly = !result, result;
     T* gradients = tape_.frame().gradients;
     gradients[root_] = gradients[root_] + options_.seed;
     marks_.set(root_);
     NodeIndex last = position_.last;
-    std::size_t untilPoll = options_.pollEvery;
-    for (std::size_t k = position_.instruction + 1; k-- > tape_.leadingLeaves();) {
+    Polls polls{options_.stop, options_.pollEvery};
+    for (std::size_t k = position_.instruction + 1; k-- > std::max(tape_.leadingLeaves(), start_);) {
       if constexpr (knobs.stops) {
-        if (untilPoll-- == 0) {
-          untilPoll = options_.pollEvery - 1;
-          if (options_.stop()) {
-            result.status = SweepStatus::stopped;
-            return result;
-          }
+        if (polls.isToStop()) {
+          result.status = SweepStatus::stopped;
+          return result;
         }
       }
       const Instruction code = tape_.code()[k];
       const OpInfo& info = tape_.infoOf(code.op());
       const NodeIndex count = info.writesMany() ? code.b() : 1, first = last + 1 - count;
       if (!info.isLeaf() && marks_.hasAny(first, count, 1) &&
-          (!knobs.selects || selection_.varied.hasAny(first, count, 1))) {
+          (!knobs.selects || selection_.isVaried(first, count, 1))) {
         pass(code, info, first, last);
         ++result.visited;
       }
@@ -163,6 +162,21 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
     }
   };
 
+  /// The plain sweep, which needs no marks. False if it met a pole, about which only marks know enough: then all is as before.
+  bool sweepPolled(SweepResult& result) {
+    Sweep<T, C> sweep(tape_);
+    Polls polls{options_.stop, options_.pollEvery};
+    sweep.seed(position_, root_, options_.seed);
+    if (!sweep.runPolled(position_, tape_.gradients()[position_.last], polls)) {
+      sweep.clearInner();
+      restoreGradients();
+      std::ranges::fill(markBytes_, std::uint8_t{0});
+      return false;
+    }
+    result = {polls.isStopped ? SweepStatus::stopped : SweepStatus::finished, polls.walked};
+    return true;
+  }
+
   static bool hasWritten(const Binding<T>& bound) {
     if (bound.gradients == nullptr) return false;  // nodes of the tape
     if (bound.unwritten == nullptr) return bound.size > 0;
@@ -171,6 +185,7 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
     return false;
   }
   template <class Visit> void forEachLeaf(Visit visit) const {
+    if (leafCount_ == 0) return;
     std::size_t at = 0;
     graph_.forEach([&](std::size_t, Instruction, const OpInfo& info, NodeIndex first, NodeIndex count) {
       if (!info.isLeaf()) return;
@@ -198,25 +213,42 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
   void restoreUnwanted() {
     T* gradients = tape_.frame().gradients;
     forEachLeaf([&](NodeIndex node, std::size_t at) {
-      if (!selection_.varied.has(node)) gradients[node] = leaves_[at];
+      if (!selection_.isVaried(node, 1, 1)) gradients[node] = leaves_[at];
     });
   }
 
+  /// What comes before the first wanted number is not varied: it needs no marks, and no visit unless blocks are reported.
   void markVaried() {
-    for (const Block& block : selection_.wanted)
-      if (!block.isParameter && block.first <= position_.last)
-        selection_.varied.set(block.first,
-                              std::min<std::size_t>(block.count, position_.last + 1 - block.first), 1);
-    graph_.forEach([&](std::size_t, Instruction code, const OpInfo& info, NodeIndex first, NodeIndex count) {
-      if (info.isLeaf()) return;
+    const auto start = [&](std::size_t k, NodeIndex first) {
+      start_ = k, selection_.first = first;
+      const std::size_t all = markBytes_.size() / 2;
+      for (const std::size_t from : {std::size_t{0}, all})
+        std::ranges::fill(markBytes_.subspan(from, all).subspan(first), std::uint8_t{0});
+    };
+    start(position_.instruction + 1, position_.last + 1);
+    if constexpr (knobs.reports) start(0, 0);
+    graph_.forEach([&](std::size_t k, Instruction code, const OpInfo& info, NodeIndex first,
+                       NodeIndex count) {
+      const auto set = [&](std::size_t from, std::size_t end) {
+        if (from >= end) return;
+        if (k < start_) start(k, first);
+        selection_.varied.set(from, end - from, 1);
+      };
+      if (info.isLeaf()) {
+        for (const Block& block : selection_.wanted)
+          if (!block.isParameter)
+            set(std::max(block.first, first),
+                std::min(std::size_t{block.first} + block.count, std::size_t{first} + count));
+        return;
+      }
       bool does = false;
       forEachOperandRange(code, info, tape_.words(), [&](NodeIndex from, NodeIndex n, std::int32_t stride) {
-        does = does || selection_.varied.hasAny(from, n, stride);
+        does = does || selection_.isVaried(from, n, stride);
       });
       Graph::forEachParameter(code, info, tape_.words(), [&](OperandWord operand, NodeIndex n) {
         does = does || selection_.wants(operand, n);
       });
-      if (does) selection_.varied.set(first, count, 1);
+      if (does) set(first, first + count);
     });
   }
 
@@ -266,11 +298,13 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
   Position position_;
   const SweepOptions<T>& options_;
   Graph graph_;
+  std::size_t start_ = 0;  // the first instruction that is visited
   std::size_t leafCount_ = 0;
   bool savesParameters_ = false;
   T *leaves_ = nullptr, *parameters_ = nullptr;
   std::uint64_t* bits_ = nullptr;
   std::size_t* firstUse_ = nullptr;
+  std::span<std::uint8_t> markBytes_;
   Marks<std::uint8_t> marks_;
   Selection selection_;
 };

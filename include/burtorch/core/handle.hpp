@@ -32,8 +32,6 @@ template <class T> struct Binding {
   /// Where each block ends, if blocks are known.
   const Word* blockEnds = nullptr;
   std::size_t blockCount = 0;
-  /// At two points at once (oracle/two_points.hpp): room for the values of both, number by number in turns.
-  T* pairs = nullptr;
   /// A checksum of the block ends, 0 if they are not known. When a tape is bound again, the old ends may be gone.
   std::uint64_t bordersSum = 0;
 

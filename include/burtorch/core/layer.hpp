@@ -71,17 +71,4 @@ template <class T> struct Layer {
 template <class Op, class T> void layerValue(const Layer<T>& layer, T* results) { Op::value(layer, results); }
 template <class Op, class T> void layerVjp(const Layer<T>& layer) { Op::vjp(layer); }
 
-/// A layer that is faster at two points at once than at one after the other (oracle/two_points.hpp): the same words, other numbers. Each
-/// point has the bits that it has alone.
-template <class Op>
-concept HasRulesAtTwo = requires(const Layer<float>& layer, float* results) {
-  Op::valueAtTwo(layer, results, layer, results);
-  Op::vjpAtTwo(layer, layer);
-};
-template <class Op, class T>
-void layerValueAtTwo(const Layer<T>& x, T* resultsX, const Layer<T>& y, T* resultsY) {
-  Op::valueAtTwo(x, resultsX, y, resultsY);
-}
-template <class Op, class T> void layerVjpAtTwo(const Layer<T>& x, const Layer<T>& y) { Op::vjpAtTwo(x, y); }
-
 }  // namespace burtorch::inline BURTORCH_TARGET

@@ -277,19 +277,12 @@ template <class T> struct UserOp {
   void (*compute)(Frame<T>, T* values, Instruction, NodeIndex last);
   T (*value)(const PlainOperands<T>&, T* results) = nullptr;  // layers are for tapes only
   void (*vjp)(const T& g, const PlainOperands<T>&, PlainGradients<T>&) = nullptr;
-  // Of layers with rules for two points at once.
-  void (*valueAtTwo)(const Layer<T>& x, T* resultsX, const Layer<T>& y, T* resultsY) = nullptr;
-  void (*vjpAtTwo)(const Layer<T>& x, const Layer<T>& y) = nullptr;
 };
 
 template <class Op, class T> constexpr UserOp<T> makeUserOp() {
   UserOp<T> op{infoOf<Op>(), &pull<Op, T>, [](Frame<T> frame, T* values, Instruction code, NodeIndex last) {
                  compute<Op, T>(frame, values, code, last);
                }};
-  if constexpr (HasRulesAtTwo<Op>) {
-    op.valueAtTwo = &layerValueAtTwo<Op, T>;
-    op.vjpAtTwo = &layerVjpAtTwo<Op, T>;
-  }
   if constexpr (Op::arity != Arity::layer) {
     op.value = [](const PlainOperands<T>& in, [[maybe_unused]] T* results) -> T {
       if constexpr (infoOf<Op>().writesMany()) {

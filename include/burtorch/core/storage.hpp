@@ -12,8 +12,8 @@
 
 #include "../base/check.hpp"
 #include "../base/config.hpp"
+#include "../base/reserve.hpp"
 #include "../ops/instruction.hpp"
-#include "reserve.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
 

@@ -7,10 +7,12 @@
 // the careful walk, which knows exactly what was reached. Ordinary graphs never go there and never pay for it.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 
 #include "analysis.hpp"
 #include "op_dispatch.hpp"
+#include "sweep_options.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
 
@@ -55,6 +57,11 @@ template <class T, Config C> class Sweep {
     run(root, g, [](auto) {});
   }
 
+  /// The same, asking `polls` on the way. False if it met 0 * inf, which only a walk that knows what is reached can go on with.
+  bool runPolled(Position root, T g, Polls& polls) {
+    return runFast(tape_, root.instruction, root.last, g, Polled{&polls}) == nullptr || polls.isStopped;
+  }
+
   /// Visits only what `node` depends on, which it marks: a byte for every scalar up to the last of its instruction, all
   /// zero at first.
   BURTORCH_INLINE void runReached(Position root, NodeIndex node, T g, std::uint64_t* marks) {
@@ -71,11 +78,16 @@ template <class T, Config C> class Sweep {
   /// Visits everything below the root. That a node was reached is not known, only that a gradient of 0 may mean that it
   /// was not.
   struct Everything {
-    static constexpr bool knowsReached = false;
+    static constexpr bool knowsReached = false, polls = false;
+  };
+  /// The same until somebody stops it.
+  struct Polled {
+    static constexpr bool knowsReached = false, polls = true;
+    Polls* asked;
   };
   /// Visits what is marked, and marks operands.
   struct ReachedOnly {
-    static constexpr bool knowsReached = true;
+    static constexpr bool knowsReached = true, polls = false;
 
     ReachedOnly(std::uint64_t* storage, const Tape<T, C>& from)
         : marks(reinterpret_cast<std::uint8_t*>(storage)), words(storage), tape(from) {}
@@ -99,7 +111,7 @@ template <class T, Config C> class Sweep {
     const Tape<T, C>& tape;
   };
 
-  /// Returns the instruction where 0 * inf produced a NaN, or nullptr when the sweep finished.
+  /// Returns the instruction where 0 * inf produced a NaN, or before which it was stopped; nullptr when the sweep finished.
   template <class Policy = Everything>
   [[gnu::noinline]] static const Instruction* runFast(const Tape<T, C>& tape, std::size_t root,
                                                       NodeIndex last, T g, Policy policy = {});
@@ -177,6 +189,9 @@ const Instruction* Sweep<T, C>::runFast(const Tape<T, C>& tape, std::size_t root
   do {
     const Instruction here = *--code;
     step = Step::next;
+    if constexpr (Policy::polls)
+      if (code >= stop && policy.asked->isToStop()) [[unlikely]]
+        return code;
     if constexpr (Policy::knowsReached) {
       if (!policy.marks.has(last)) {
         const NodeIndex count = code < singles && tape.infoOf(here.op()).writesMany() ? here.b() : 1;
@@ -254,7 +269,7 @@ template <class T, Config C> void Sweep<T, C>::clearSwept() {
   walk(tape_.at(tape_.sweptCode() - 1),
        [&](Instruction, const OpInfo& info, NodeIndex first, NodeIndex last, std::size_t) {
          if (info.isLeaf()) return;
-         for (NodeIndex node = first; node <= last; ++node) gradients[node] = T{0};
+         std::fill(gradients + first, gradients + last + 1, T{0});
        });
 }
 
@@ -263,6 +278,8 @@ template <class T, Config C> void Sweep<T, C>::clearSwept() {
   EXTERN template class Sweep<T, defaultConfig>;                                                      \
   EXTERN template const Instruction* Sweep<T, defaultConfig>::runFast(                                \
       const Tape<T, defaultConfig>&, std::size_t, NodeIndex, T, Sweep<T, defaultConfig>::Everything); \
+  EXTERN template const Instruction* Sweep<T, defaultConfig>::runFast(                                \
+      const Tape<T, defaultConfig>&, std::size_t, NodeIndex, T, Sweep<T, defaultConfig>::Polled);     \
   EXTERN template const Instruction* Sweep<T, defaultConfig>::runFast(                                \
       const Tape<T, defaultConfig>&, std::size_t, NodeIndex, T, Sweep<T, defaultConfig>::ReachedOnly);
 #ifdef BURTORCH_COMPILED  // by the target burtorch::compiled, which holds them (src/sweep.cpp)

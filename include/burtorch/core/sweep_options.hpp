@@ -30,6 +30,23 @@ template <class R, class... Args> class FunctionRef<R(Args...)> {
   R (*call_)(void*, Args...) = nullptr;
 };
 
+/// A stop token at work: asked after every `every` instructions, if one is left.
+struct Polls {
+  FunctionRef<bool()> stop;
+  std::size_t every, untilNext = every, walked = 0;
+  bool isStopped = false;
+
+  /// Before each instruction.
+  bool isToStop() {
+    if (untilNext == 0) {
+      untilNext = every;
+      if ((isStopped = stop())) return true;
+    }
+    --untilNext, ++walked;
+    return false;
+  }
+};
+
 /// Where a guided sweep keeps its books. Grows when it must, and can be used again and again.
 class SweepMemory {
  public:
@@ -92,7 +109,8 @@ template <class T> struct SweepOptions {
 enum class SweepStatus : std::uint8_t { finished, stopped };
 struct SweepResult {
   SweepStatus status = SweepStatus::finished;
-  std::size_t visited = 0;  // instructions that passed a gradient on
+  std::size_t visited =
+      0;  // instructions that passed a gradient on; where only `stop` is set, that were walked
 
   explicit operator bool() const { return status == SweepStatus::finished; }
 };

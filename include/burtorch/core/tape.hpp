@@ -138,10 +138,6 @@ template <class T, Config C> class Tape {
 
   // For the engine: recording.
 
-  /// From now on layers are recorded without being computed: oracle/two_points.hpp does that, for all of them at once.
-  void deferValues(bool isDeferred) { isDeferred_ = isDeferred; }
-  bool isDeferred() const { return isDeferred_; }
-
   /// The current tape, with room for what is about to be recorded.
   template <std::size_t words = 0> BURTORCH_INLINE static Tape& withRoom() {
     Tape* tape = currentTapeSlot<T, C>;
@@ -329,7 +325,6 @@ template <class T, Config C> class Tape {
   NodeIndex sweptCode_ = 0;
   TapeArrays<T, C> arrays_;
   bool isGrowing_ = true;
-  bool isDeferred_ = false;
   std::uint8_t userOpCount_ = 0;
   const UserOp<T>* userOps_[maxUserOps] = {};
   NodeIndex epoch_ = 0;  // a new one at every rewind; only with checks

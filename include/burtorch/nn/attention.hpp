@@ -35,14 +35,6 @@ struct AttentionLayer : LayerOp {
     valueOf(Shape<T>(layer), layer, results);
   }
   template <class T> static void vjp(const Layer<T>& layer) { vjpOf(Shape<T>(layer), layer); }
-  template <class T> static void valueAtTwo(const Layer<T>& x, T* resultsX, const Layer<T>& y, T* resultsY) {
-    const Shape<T> s(x);
-    if (nn::AttentionInRegisters::isForTwo<T> && s.positions == nn::laneCount<T>)
-      return nn::AttentionInRegisters::valueAtTwo(s, x, resultsX, y, resultsY);
-    valueOf(s, x, resultsX);
-    valueOf(s, y, resultsY);
-  }
-  template <class T> static void vjpAtTwo(const Layer<T>& x, const Layer<T>& y) { vjp(x), vjp(y); }
 
   /// How many numbers a layer keeps behind its results.
   static std::size_t keptCount(std::size_t columns, std::size_t heads, std::size_t positions) {
@@ -238,8 +230,6 @@ struct AttentionDropoutLayer : AttentionLayer {
     valueOf(shapeOf(layer), layer, results);
   }
   template <class T> static void vjp(const Layer<T>& layer) { vjpOf(shapeOf(layer), layer); }
-  // Each point's weights are dropped by themselves.
-  template <class T> static void valueAtTwo(const Layer<T>&, T*, const Layer<T>&, T*) = delete;
 
  private:
   template <class T> static Shape<T> shapeOf(const Layer<T>& layer) {
@@ -277,7 +267,6 @@ Matrix<T, C> attention(const Matrix<T, C>& queries, const Matrix<T, C>& keys, co
 }
 
 BURTORCH_LAYER_ONCE(ops::AttentionLayer)
-BURTORCH_LAYER_AT_TWO_ONCE(ops::AttentionLayer)
 BURTORCH_LAYER_ONCE(ops::AttentionDropoutLayer)
 
 }  // namespace burtorch::inline BURTORCH_TARGET

@@ -52,60 +52,8 @@ struct AttentionInRegisters {
     s.positions == lanes<T> ? vjp<true>(s, layer) : vjp<false>(s, layer);
   }
 
-  /// At two points at once, where a register holds the queries of both: the first half is that of the first point.
-  template <class T> static constexpr bool isForTwo = laneCount<T> == 8 && wideCount<T> == 16;
-  template <class T>
-  static void valueAtTwo(const Shape<T>& s, const Layer<T>& first, T* results, const Layer<T>& second,
-                         T* otherResults) {
-    if constexpr (isForTwo<T>) {
-      using Pack = WidePack<T>;
-      s.forEachHead(lanes<T> * lanes<T>, [&](std::size_t at, std::size_t weightsAt) {
-        const T *k = first.operand(1) + at, *l = second.operand(1) + at;
-        Pack w[lanes<T>];
-        unroll<lanes<T>>([&]<std::size_t i>() BURTORCH_INLINE_LAMBDA { w[i] = Pack(T{0}); });
-        for (std::size_t e = 0; e < s.size; ++e) {
-          const std::size_t row = e * s.columns;
-          const auto in = joined<T>(load(first.operand(0) + at + row), load(second.operand(0) + at + row));
-          unroll<lanes<T>>([&]<std::size_t i>() BURTORCH_INLINE_LAMBDA {
-            w[i].lanes = w[i].lanes + joined<T>(fill(k[row + i]), fill(l[row + i])) * in;
-          });
-        }
-        Pack most = w[0];
-        unroll<lanes<T>>([&]<std::size_t i>() BURTORCH_INLINE_LAMBDA {
-          most = select(seersOfTwo<T, i>() && most < w[i], w[i], most);
-        });
-        Pack sum(T{0});
-        unroll<lanes<T>>([&]<std::size_t i>() BURTORCH_INLINE_LAMBDA {
-          w[i] = select(seersOfTwo<T, i>(), exp((w[i] - most) * Pack(s.scale)), Pack(T{0}));
-          sum = sum + w[i];
-        });
-        const Pack share = Pack(T{1}) / sum;
-        Lanes<T> x[lanes<T>], y[lanes<T>];
-        unroll<lanes<T>>([&]<std::size_t i>() BURTORCH_INLINE_LAMBDA {
-          w[i].lanes = w[i].lanes * share.lanes;
-          x[i] = __builtin_shufflevector(w[i].lanes, w[i].lanes, 0, 1, 2, 3, 4, 5, 6, 7);
-          y[i] = __builtin_shufflevector(w[i].lanes, w[i].lanes, 8, 9, 10, 11, 12, 13, 14, 15);
-          store<T>(results + s.kept + weightsAt + i * lanes<T>, x[i]);
-          store<T>(otherResults + s.kept + weightsAt + i * lanes<T>, y[i]);
-        });
-        inner<false, true>(s, x, first.operand(2) + at, results + at);
-        inner<false, true>(s, y, second.operand(2) + at, otherResults + at);
-      });
-    }
-  }
-
  private:
   template <class T> static constexpr std::size_t lanes = laneCount<T>;
-  template <class T> BURTORCH_INLINE static auto joined(const Lanes<T>& a, const Lanes<T>& b) {
-    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-  }
-  template <class T, std::size_t i> BURTORCH_INLINE static auto seersOfTwo() {
-    return [&]<std::size_t... lane>(std::index_sequence<lane...>) BURTORCH_INLINE_LAMBDA {
-      return typename WidePack<T>::Mask{{(lane % lanes<T> >= i ? -1 : 0)...}};
-    }
-    (std::make_index_sequence<2 * lanes<T>>{});
-  }
-
   template <bool isFull, class T> BURTORCH_INLINE static Lanes<T> loadRow(const Shape<T>& s, const T* from) {
     if constexpr (isFull)
       return load(from);
@@ -142,40 +90,77 @@ struct AttentionInRegisters {
       storeRow<isFull, T>(s, to, sum[0] + sum[1]);
     }
   }
-  /// Which queries see key i: lanes from i on.
-  template <class T, std::size_t i> BURTORCH_INLINE static auto seers() {
+  /// Which queries see key i: lanes from i on, of each head that a register holds.
+  template <class P, std::size_t positions, std::size_t i> BURTORCH_INLINE static auto seers() {
     return [&]<std::size_t... lane>(std::index_sequence<lane...>) BURTORCH_INLINE_LAMBDA {
-      return typename LanePack<T>::Mask{{(lane >= i ? -1 : 0)...}};
+      return typename P::Mask{{(lane % positions >= i ? -1 : 0)...}};
     }
-    (std::make_index_sequence<lanes<T>>{});
+    (std::make_index_sequence<sizeof(P::lanes) / sizeof(P::lanes[0])>{});
+  }
+  /// Turns scores into weights.
+  template <class T, class P> BURTORCH_INLINE static void softmax(const Shape<T>& s, P (&w)[lanes<T>]) {
+    P most = w[0];
+    unroll<lanes<T>>([&]<std::size_t i>() BURTORCH_INLINE_LAMBDA {
+      most = select(seers<P, lanes<T>, i>() && most < w[i], w[i], most);
+    });
+    P sum(T{0});
+    unroll<lanes<T>>([&]<std::size_t i>() BURTORCH_INLINE_LAMBDA {
+      w[i] = select(seers<P, lanes<T>, i>(), exp((w[i] - most) * P(s.scale)), P(T{0}));
+      sum = sum + w[i];
+    });
+    const P share = P(T{1}) / sum;
+    unroll<lanes<T>>([&]<std::size_t i>() BURTORCH_INLINE_LAMBDA { w[i] = w[i] * share; });
+  }
+  /// Keeps the weights of a head and takes what they say of the values.
+  template <bool isFull, class T>
+  static void mix(const Shape<T>& s, const Layer<T>& layer, Lanes<T> (&w)[lanes<T>], std::size_t at,
+                  std::size_t weightsAt, T* results) {
+    T* weights = results + s.kept + weightsAt;
+    unroll<lanes<T>>([&]<std::size_t i>() BURTORCH_INLINE_LAMBDA {
+      if (isFull || i < s.positions) storeRow<isFull, T>(s, weights + i * s.positions, w[i]);
+    });
+    if (const auto mask = s.maskOfHead(at)) drop<T>(*mask, w);
+    inner<false, isFull>(s, w, layer.operand(2) + at, results + at);
   }
 
   template <bool isFull, class T> static void value(const Shape<T>& s, const Layer<T>& layer, T* results) {
     if constexpr (laneCount<T> != 1) {
-      using Pack = LanePack<T>;
-      s.forEachHead(s.positions * s.positions, [&](std::size_t at, std::size_t weightsAt) {
-        const auto mask = s.maskOfHead(at);
-        Lanes<T> w[lanes<T>];
+      const auto scores = [&](std::size_t at, Lanes<T>(&w)[lanes<T>]) BURTORCH_INLINE_LAMBDA {
         outer<isFull, T>(s, layer.operand(0) + at, layer.operand(1) + at, w);
-        Pack most(w[0]);
-        unroll<lanes<T>>([&]<std::size_t i>() BURTORCH_INLINE_LAMBDA {
-          most = select(seers<T, i>() && most < Pack(w[i]), Pack(w[i]), most);
-        });
-        Pack sum(T{0});
-        unroll<lanes<T>>([&]<std::size_t i>() BURTORCH_INLINE_LAMBDA {
-          const Pack weight = select(seers<T, i>(), exp((Pack(w[i]) - most) * Pack(s.scale)), Pack(T{0}));
-          w[i] = weight.lanes;
-          sum = sum + weight;
-        });
-        const Lanes<T> share = (Pack(T{1}) / sum).lanes;
-        unroll<lanes<T>>([&]<std::size_t i>() BURTORCH_INLINE_LAMBDA { w[i] = w[i] * share; });
-        T* weights = results + s.kept + weightsAt;
-        unroll<lanes<T>>([&]<std::size_t i>() BURTORCH_INLINE_LAMBDA {
-          if (isFull || i < s.positions) storeRow<isFull, T>(s, weights + i * s.positions, w[i]);
-        });
-        if (mask) drop<T>(*mask, w);
-        inner<false, isFull>(s, w, layer.operand(2) + at, results + at);
-      });
+      };
+      const std::size_t ofHead = s.positions * s.positions, next = s.size * s.columns;
+      for (std::size_t column = 0, k = 0; column < s.columns; column += s.positions) {
+        std::size_t head = 0;
+        // The softmax of two heads at once, where a register holds the queries of both.
+        if constexpr (laneCount<T> == 8 && wideCount<T> == 16)
+          for (; head + 2 <= s.heads; head += 2, k += 2) {
+            const std::size_t at = head * next + column;
+            Lanes<T> w[lanes<T>], other[lanes<T>];
+            scores(at, w), scores(at + next, other);
+            WidePack<T> both[lanes<T>];
+            unroll<lanes<T>>([&]<std::size_t i>() BURTORCH_INLINE_LAMBDA {
+              both[i].lanes = __builtin_shufflevector(w[i], other[i], 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11,
+                                                      12, 13, 14, 15);
+            });
+            softmax(s, both);
+            unroll<lanes<T>>([&]<std::size_t i>() BURTORCH_INLINE_LAMBDA {
+              w[i] = firstOf<Lanes<T>>(both[i].lanes);
+              other[i] = __builtin_shufflevector(both[i].lanes, both[i].lanes, 8, 9, 10, 11, 12, 13, 14, 15);
+            });
+            mix<isFull>(s, layer, w, at, k * ofHead, results);
+            mix<isFull>(s, layer, other, at + next, (k + 1) * ofHead, results);
+          }
+        for (; head < s.heads; ++head, ++k) {
+          const std::size_t at = head * next + column;
+          Lanes<T> w[lanes<T>];
+          LanePack<T> packs[lanes<T>];
+          scores(at, w);
+          unroll<lanes<T>>([&]<std::size_t i>() BURTORCH_INLINE_LAMBDA { packs[i] = LanePack<T>(w[i]); });
+          softmax(s, packs);
+          unroll<lanes<T>>([&]<std::size_t i>() BURTORCH_INLINE_LAMBDA { w[i] = packs[i].lanes; });
+          mix<isFull>(s, layer, w, at, k * ofHead, results);
+        }
+      }
     }
   }
   template <bool isFull, class T> static void vjp(const Shape<T>& s, const Layer<T>& layer) {

@@ -19,14 +19,6 @@
   BURTORCH_ONCE void layerValue<__VA_ARGS__>(const Layer<double>&, double*); \
   BURTORCH_ONCE void layerVjp<__VA_ARGS__>(const Layer<float>&);             \
   BURTORCH_ONCE void layerVjp<__VA_ARGS__>(const Layer<double>&);
-/// Those of a layer for two points at once.
-#define BURTORCH_LAYER_AT_TWO_ONCE(...)                                                                      \
-  BURTORCH_ONCE void layerValueAtTwo<__VA_ARGS__>(const Layer<float>&, float*, const Layer<float>&, float*); \
-  BURTORCH_ONCE void layerValueAtTwo<__VA_ARGS__>(const Layer<double>&, double*, const Layer<double>&,       \
-                                                  double*);                                                  \
-  BURTORCH_ONCE void layerVjpAtTwo<__VA_ARGS__>(const Layer<float>&, const Layer<float>&);                   \
-  BURTORCH_ONCE void layerVjpAtTwo<__VA_ARGS__>(const Layer<double>&, const Layer<double>&);
 #else
 #define BURTORCH_LAYER_ONCE(...)
-#define BURTORCH_LAYER_AT_TWO_ONCE(...)
 #endif

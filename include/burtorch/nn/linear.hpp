@@ -5,8 +5,8 @@
 #include <span>
 
 #include "matrix.hpp"
-#include "pair_product.hpp"
 #include "parameter_layout.hpp"
+#include "product.hpp"
 #include "row_sums.hpp"
 #include "vector_product.hpp"
 
@@ -99,56 +99,7 @@ struct LinearLayer : LayerOp {
     }
   }
 
-  // Weights whose pairs pay are put in turns by the value, for both rules.
-  template <class T> static void valueAtTwo(const Layer<T>& x, T* resultsX, const Layer<T>& y, T* resultsY) {
-    const Shape shape(x);
-    const auto point = [&](const Layer<T>& layer, T* results) -> typename nn::PairProduct<T>::Point {
-      return {{layer.operand(shape.firstInput), shape.columns},
-              {results, shape.columns},
-              shape.firstInput == 2 ? layer.operand(1) : nullptr};
-    };
-    T* const pairs = roomForPairs(shape, x);
-    const nn::PairProduct<T> both{
-        pairs, {point(x, resultsX), point(y, resultsY)}, shape.outputs, shape.inputs, shape.columns};
-    if (pairs != nullptr && both.pays()) {
-      nn::PairProduct<T>::putInTurns(x.operand(0), y.operand(0), x.operandSize(0), pairs);
-      return both.run();
-    }
-    value(x, resultsX);
-    value(y, resultsY);
-  }
-  template <class T> static void vjpAtTwo(const Layer<T>& x, const Layer<T>& y) {
-    const Shape shape(x);
-    const std::uint32_t k = shape.firstInput;
-    const auto point = [&](const Layer<T>& layer) -> typename nn::PairProduct<T>::Point {
-      return {{layer.resultGradients(), shape.columns}, {layer.operandGradient(k), shape.columns}, nullptr};
-    };
-    const T* const pairs = roomForPairs(shape, x);
-    const nn::PairProduct<T> both{
-        pairs, {point(x), point(y)}, shape.inputs, shape.outputs, shape.columns, true, true};
-    if (pairs == nullptr || !both.pays() || !x.wants(k)) {
-      vjp(x);
-      vjp(y);
-      return;
-    }
-    for (const Layer<T>* layer : {&x, &y}) {
-      const bool wantsWeight = layer->wants(0),
-                 isAdded = wantsWeight && !layer->isFirstWrite(0, shape.weightId);
-      vjpOfBias(shape, *layer);
-      if (wantsWeight)
-        vjpOfWeight(shape, *layer, layer->operandGradient(0), layer->operand(k), shape.inputs, isAdded);
-    }
-    both.run();
-  }
-
  private:
-  /// Where the weights of both points may lie in turns; one input takes all of them.
-  template <class T> static T* roomForPairs(const Shape& shape, const Layer<T>& layer) {
-    const OperandWord weights(layer.words[1]);
-    const bool isPossible = weights.isParameter() && layer.operandCount() == shape.firstInput + 1 &&
-                            layer.frame.parameters->pairs != nullptr;
-    return isPossible ? layer.frame.parameters->pairs + 2 * weights.first() : nullptr;
-  }
   template <class T> static void vjpOfBias(const Shape& shape, const Layer<T>& layer) {
     if (shape.firstInput != 2 || !layer.wants(1)) return;
     const T* gy = layer.resultGradients();
@@ -231,6 +182,5 @@ struct Linear {
 };
 
 BURTORCH_LAYER_ONCE(ops::LinearLayer)
-BURTORCH_LAYER_AT_TWO_ONCE(ops::LinearLayer)
 
 }  // namespace burtorch::inline BURTORCH_TARGET

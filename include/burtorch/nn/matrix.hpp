@@ -104,7 +104,7 @@ Handle<C> recordLayer(std::span<const Block> operands, std::span<const Word> own
   tape.commitWords(words);
   const auto first = static_cast<NodeIndex>(tape.size());
   T* values = tape.appendBlock(op, at, results);
-  if (!tape.isDeferred()) layerValue<Op>(Layer<T>{tape.frame(), tape.words() + at, first}, values);
+  layerValue<Op>(Layer<T>{tape.frame(), tape.words() + at, first}, values);
   return tape.handleOf(first);
 }
 template <class Op, class T, Config C = defaultConfig>

@@ -16,7 +16,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -48,7 +47,7 @@ class TopSelection {
   }
 
  private:
-  static constexpr unsigned digitBits = 11;
+  static constexpr unsigned digitBits = 11, sampleBits = 16;
   static constexpr std::size_t fewest = 8192, sampleSize = 1024;
 
   /// Some numbers of a source.
@@ -72,8 +71,14 @@ class TopSelection {
     // Of as many as k stands for, three deviations more, so that a second look is rare.
     const double expected = static_cast<double>(k) * sampleSize / static_cast<double>(d);
     const auto rank = static_cast<std::size_t>(expected + 3 * std::sqrt(expected) + 3);
-    std::nth_element(sample, sample + rank, sample + sampleSize, std::greater<>());
-    const Bits least = sample[rank];
+    // The first bits of that magnitude will do, and without branches that nobody can predict: bit by bit, by counting.
+    Bits least = 0;
+    for (unsigned bit = 8 * sizeof(T) - 1; bit-- > 8 * sizeof(T) - 1 - sampleBits;) {
+      const Bits higher = least | Bits{1} << bit;
+      Bits count = 0;
+      for (std::size_t i = 0; i < sampleSize; ++i) count += sample[i] >= higher ? 1 : 0;
+      if (count > rank) least = higher;
+    }
     if (candidates_.size() < d / 2 + 32) candidates_.resize(d / 2 + 32);  // more than a group over
     std::uint32_t *next = candidates_.data(), *const end = next + d / 2;
     // As many at once as fill 64 bytes: what is large enough is a byte of ones.

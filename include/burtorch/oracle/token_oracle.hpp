@@ -213,20 +213,28 @@ template <class Model, TokenSamples Samples> class TokenOracle {
   bool inOnePass(std::span<const Scalar> x, std::span<const Scalar> y, Batch batch, std::span<Scalar> intoX,
                  std::span<Scalar> intoY, ValuesAtTwo& values) {
     if constexpr (requires { requires Model::isGraphFixed; }) {
-      using Both = TwoPoints<Scalar, Model::tapeConfig>;
-      if (shardCount(batch.size()) > 1 || model_.layout().size() > Both::mostParameters) return false;
+      if (shardCount(batch.size()) > 1) return false;
       requireBatch(x, batch);
-      if (twoPoints_ == nullptr) twoPoints_ = std::make_unique<Both>();
       Lane& lane = boundLane();
-      bind(lane, x, borrow(borrowed_, intoX));
-      const auto recording = twoPoints_->start(lane.tape, bindingOf(y, borrow(borrowedToo_, intoY)));
+      const auto atX = bindingOf(x, borrow(borrowed_, intoX)),
+                 atY = bindingOf(y, borrow(borrowedToo_, intoY));
+      bool isDone = true;
+      lane.tape.bind(atX);
       overTiles(lane, batch, {0, batch.size()}, nullptr, [&](const auto& root, double share, auto&&...) {
-        return twoPoints_->run(lane.tape, root, share);
+        const auto sweep = [&](double& value) {
+          value += share * static_cast<double>(lane.tape.values()[root.index()]);
+          backward(root, static_cast<Scalar>(share));
+        };
+        sweep(values.atX);
+        lane.tape.bind(atY);
+        isDone = recompute(lane.tape);
+        if (isDone) sweep(values.atY);
+        lane.tape.bind(atX);
+        return isDone;
       });
-      if (!twoPoints_->isDone()) return false;
+      if (!isDone) return false;
       borrowed_.all(), borrowedToo_.all();
       counter_.addGradients(2 * batch.size());
-      values = twoPoints_->values();
       return true;
     }
     return false;
@@ -333,7 +341,6 @@ template <class Model, TokenSamples Samples> class TokenOracle {
   Sharded<Scalar, Lane> sharded_;
   // In memory of callers; the second one for the second of two points.
   GradientBuffer<Scalar> borrowed_{model_.layout(), nullptr}, borrowedToo_{model_.layout(), nullptr};
-  std::unique_ptr<TwoPoints<Scalar, Model::tapeConfig>> twoPoints_;
   std::unique_ptr<GradientBuffer<Scalar>> aside_;  // of gradients that may not be written
   OracleCounter counter_;
   std::optional<RankSum<Scalar>> ranks_;

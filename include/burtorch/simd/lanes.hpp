@@ -142,7 +142,27 @@ requires(ScalarTraits<T>::isVectorizable) struct WideOf<T> {
   static constexpr std::size_t count = packWidth<T>;
 };
 template <class T> using WidePack = typename WideOf<T>::Pack;
+template <class T> using Wide = typename WideOf<T>::Vector;
 template <class T> inline constexpr std::size_t wideCount = WideOf<T>::count;
+
+/// Vectors of either width.
+template <class V, class T> BURTORCH_INLINE V loadAs(const T* from) {
+  V vector;
+  std::memcpy(&vector, from, sizeof vector);
+  return vector;
+}
+/// As many lanes of a vector as V has, the first ones.
+template <class V, class W> BURTORCH_INLINE V firstOf(const W& wide) {
+  V some;
+  std::memcpy(&some, &wide, sizeof some);
+  return some;
+}
+template <class V, class T> BURTORCH_INLINE V fillAs(T number) {
+  if constexpr (std::is_same_v<V, Lanes<T>>)
+    return fill(number);
+  else
+    return WidePack<T>(number).lanes;
+}
 
 /// x < y ? y : x, of packs and of any other number.
 template <class X> BURTORCH_INLINE X larger(const X& x, const X& y) {
