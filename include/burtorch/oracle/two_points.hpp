@@ -112,7 +112,7 @@ template <class T, Config C> class TwoPoints {
           hasArrived(y.gradients, first, last)) {
         const Word* words = x.words + code.a();
         op.vjpAtTwo({x, words, first}, {y, words, first});
-      } else if (!op.pull(x, code, last, false) || !op.pull(y, code, last, false)) {
+      } else if (!op.pull(x, code, last, Reached::maybe) || !op.pull(y, code, last, Reached::maybe)) {
         return false;
       }
       last = first - 1;
