@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace {
+namespace lane_choices_test {
 
 using namespace burtorch;
 using P = Pack<double, 4>;
@@ -176,4 +176,4 @@ TEST(LaneChoices, BothSidesAreTheSameNode) {
       "same");
 }
 
-}  // namespace
+}  // namespace lane_choices_test

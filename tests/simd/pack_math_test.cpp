@@ -51,6 +51,7 @@ TEST_FUNCTION(Log1p, log1p, 1.8)
 TEST_FUNCTION(Sin, sin, 1.6)
 TEST_FUNCTION(Cos, cos, 1.6)
 TEST_FUNCTION(Atan, atan, 1.5)
+#undef TEST_FUNCTION
 struct Sigmoid {
   static constexpr const char* called = "sigmoid";
   static constexpr double allowed = 2;

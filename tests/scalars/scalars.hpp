@@ -1,4 +1,4 @@
-// Typed tests of the engine over all scalars; each scalars_*_test.cpp instantiates them for some. What a number of several
+// Typed tests of the engine over all scalars; each file of this folder instantiates them for some. What a number of several
 // lanes computes is looked at lane by lane: against FP128 by the textbook (reference/op_oracle.hpp), and against a tape whose
 // numbers have that lane alone.
 //

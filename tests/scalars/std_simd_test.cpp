@@ -4,7 +4,7 @@
 #if __has_include(<experimental/simd>) && defined(__GLIBCXX__)
 #include <burtorch/simd/std_simd.hpp>
 
-#include "core/scalars.hpp"
+#include "scalars/scalars.hpp"
 
 namespace scalars {
 namespace stdx = std::experimental;
@@ -18,6 +18,6 @@ template <class N, class Abi> struct Lanes<stdx::simd<N, Abi>> {
 };
 
 using StdSimd = testing::Types<stdx::native_simd<float>, stdx::fixed_size_simd<double, 4>>;
-INSTANTIATE_TYPED_TEST_SUITE_P(Of, Scalars, StdSimd, ScalarName);
+INSTANTIATE_TYPED_TEST_SUITE_P(StdSimd, Scalars, StdSimd, ScalarName);
 }  // namespace scalars
 #endif
