@@ -173,6 +173,7 @@ Trial mlpTrial(const Options&, std::size_t batch, std::size_t hidden);
 std::vector<Row> saveload(const Options&);
 std::vector<Row> kernels(const Options&);
 std::vector<Row> optimise(const Options&);
+std::vector<Row> pack(const Options&);
 
 /// Keeps a number alive and hides where it comes from, so that nothing folds and nothing is dropped.
 [[gnu::always_inline]] inline void launder(double& x) { asm volatile("" : "+x"(x)::"memory"); }

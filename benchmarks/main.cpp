@@ -27,6 +27,7 @@ namespace bench {
 [[gnu::weak]] std::vector<Row> threads(const Options&);
 [[gnu::weak]] std::vector<Row> kernels(const Options&);
 [[gnu::weak]] std::vector<Row> optimise(const Options&);
+[[gnu::weak]] std::vector<Row> pack(const Options&);
 }  // namespace bench
 
 namespace {
@@ -36,7 +37,7 @@ const std::map<std::string, std::vector<bench::Row> (*)(const bench::Options&)> 
     {"memory", bench::memory},     {"energy", bench::energy},   {"moons", bench::moons},
     {"compile", bench::compile},   {"gpt", bench::gpt},         {"mlp", bench::mlp},
     {"saveload", bench::saveload}, {"threads", bench::threads}, {"kernels", bench::kernels},
-    {"optimise", bench::optimise}};
+    {"optimise", bench::optimise}, {"pack", bench::pack}};
 
 [[noreturn]] void complain(const std::string& sentence) {
   std::fprintf(stderr, "bench: %s (see ./bench --help)\n", sentence.c_str());
@@ -133,7 +134,7 @@ bench::Options parse(int argc, char** argv) {
     complain("--shape is for gpt and threads");
   if (options.experiment != "optimise" && !options.simulate.empty()) complain("--simulate is for optimise");
   if (options.experiment != "mlp" && !options.data.empty()) complain("--data is for mlp");
-  const std::string alone[] = {"moons", "compile", "scale", "kernels"};
+  const std::string alone[] = {"moons", "compile", "scale", "kernels", "pack"};
   if (!options.peers.empty() &&
       std::find(std::begin(alone), std::end(alone), options.experiment) != std::end(alone))
     complain("--peers is not for " + options.experiment + ": nobody else does it");

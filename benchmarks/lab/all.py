@@ -13,8 +13,8 @@ import subprocess
 import sys
 import time
 
-EXPERIMENTS = ("tiny", "small", "saveload", "moons", "mlp", "gpt", "threads", "kernels", "optimise", "memory", "compile", "scale", "energy")
-WITHOUT_PEERS = ("moons", "compile", "scale", "kernels")
+EXPERIMENTS = ("tiny", "small", "saveload", "moons", "mlp", "gpt", "threads", "kernels", "optimise", "pack", "memory", "compile", "scale", "energy")
+WITHOUT_PEERS = ("moons", "compile", "scale", "kernels", "pack")
 # GPTs beyond the paper's; the largest takes minutes and 6 GB.
 SHAPES, LARGEST = ("nano", "baby", "gpt2"), "gpt2"
 HERE = pathlib.Path(__file__).resolve().parent

@@ -241,6 +241,11 @@ def sections(results):
               "Of PyTorch and JAX: how many of our steps theirs takes.",
               {"system": lambda r: r["system"], "mode": lambda r: r["mode"], "work": lambda r: r["work"], "time": lambda r: duration(r.ns) if r.ns else failed(r),
                "x limit": over_limit, "target": figure("target", times), "x our time": figure("times_ours", times), "target, at least": figure("target_least", times)}),
+        plain(results, "pack", "Packs", "Gradients of the small graph at 100,000 inputs on one tape, a lane for each; the unit is the tape of doubles. "
+              "Functions of packs beside those of the C library, the unit; errors are the largest of 4,096 numbers.",
+              {"system": lambda r: r["system"], "mode": lambda r: r["mode"], "function": lambda r: r.param("function") or "", "lanes": lambda r: f"{r.param('lanes'):g}" if r.param("lanes") else "",
+               "type": lambda r: r["dtype"], "time": lambda r: duration(r.ns) if r.ns else failed(r), "ns for an input": figure("ns_per_input", lambda x: f"{x:.3g}"),
+               "ns for a number": figure("ns_per_number", lambda x: f"{x:.3g}"), "x limit": over_limit, "ulp": figure("ulp", lambda x: f"{x:.2f}")}),
         plain(results, "memory", "Start and memory of whole processes", "Our training programs take ten steps of AdamW. The others compute "
               "one gradient and take no step, each mode in a process of its own; the time includes imports and compilation. Least of 40 starts; "
               "who takes long is started for two seconds, at least once.",

@@ -206,6 +206,14 @@ class Report(Case):
         self.assertIn("| product | 24 x 512 x 24 | forward | 3 µs |  | 100 |", text)
         self.assertIn("kernels, value kernel gelu rows 128 columns 768: takes 2.50 times a loop over the same memory.", text)
 
+    def test_packs_have_their_lanes_and_errors(self):
+        graph = {"dtype": "fp64", "params": {"inputs": 100000, "lanes": 4}}
+        function = {"dtype": "fp32", "work": "value", "params": {"function": "exp"}}
+        text, _ = self.report(row("pack", "burtorch", "eager-pack", 1850000, **graph | {"ratio_to_limit": 0.286, "ns_per_input": 18.5}),
+                              row("pack", "burtorch", "pack", 600, **function | {"ratio_to_limit": 0.101, "ns_per_number": 0.142, "ulp": 0.749}))
+        self.assertIn("| burtorch | eager-pack |  | 4 | fp64 | 1.85 ms | 18.5 |  | 0.29 |  |", text)
+        self.assertIn("| burtorch | pack | exp |  | fp32 | 600 ns |  | 0.142 | 0.10 | 0.75 |", text)
+
     def test_optimisers_have_their_targets_beside_them(self):
         method = {"params": {"method": "page", "batch": 1}, "work": "step", "dtype": "fp32"}
         text, _ = self.report(row("optimise", "limit", "gradients-of-page", 70000, **method | {"ratio_to_limit": 1}),

@@ -54,8 +54,8 @@ TYPED_TEST(BatchSum, OfWholeNumbersIsExact) {
 /// The parameters are read in place by lists, alone, and mixed with a sample.
 constexpr auto inPlace =
     compile([](const auto& w, const auto& x) { return tanh(innerProduct(w, x)) * exp(x[0]); });
-constexpr auto alone =
-    compile([](const auto& w, const auto& x) { return sin(w[0] * x[0]) * w[2] + w[1] / (x[1] + 3.0); });
+constexpr auto alone = compile(
+    [](const auto& w, const auto& x) { return sqrt(sqr(w[0] * x[0]) + 0.5) * w[2] + w[1] / (x[1] + 3.0); });
 constexpr auto mixedIn = compile([](const auto& w, const auto& x) {
   return logSumExp(std::array{w[0], x[0], w[2]}) * w[1];
 });

@@ -1,5 +1,5 @@
-// What every operator must compute, told a second time: values and derivatives in long double, from the mathematical
-// definitions. It knows nothing of the library and shares no rule with it (tanh' is 1 / cosh^2 here, not 1 - tanh^2),
+// What every operator must compute, told a second time: values and derivatives in long double, or in what ORACLE_REAL says
+// (burtorch::Fp128), from the mathematical definitions. It knows nothing of the library and shares no rule with it (tanh' is 1 / cosh^2 here, not 1 - tanh^2),
 // so an error would have to be made twice to go unnoticed. Slow and plain on purpose.
 //
 // Where a value is NaN (log of a negative number) the derivative is not defined and not meant to be compared.
@@ -11,14 +11,19 @@
 #include <cstddef>
 #include <iterator>
 #include <limits>
-#include <numbers>
 #include <string_view>
 #include <vector>
 
 namespace oracle {
 
+#ifdef ORACLE_REAL
+using Real = ORACLE_REAL;
+#else
 using Real = long double;
+#endif
 using Reals = std::vector<Real>;
+using std::atan, std::copysign, std::cos, std::cosh, std::erf, std::erfc, std::exp, std::expm1, std::fabs,
+    std::fmax, std::fmin, std::log, std::log1p, std::pow, std::sin, std::sqrt, std::tanh;
 
 /// Where random graphs may ask for an operator: where neither a kink nor strong cancellation is within rounding distance.
 struct Domain {
@@ -60,92 +65,89 @@ struct ListRule {
   ListGradient (*gradient)(const ListProblem&);
 };
 
-inline constexpr Real pi = std::numbers::pi_v<Real>;
+inline const Real pi = 4 * atan(Real{1});
 
 // For x > 0 the plain formula; for x < 0 multiplied by exp(x) above and below, so that nothing overflows.
-inline Real logistic(Real x) { return x > 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (std::exp(x) + 1); }
-inline Real normalDensity(Real x) { return std::exp(-x * x / 2) / std::sqrt(2 * pi); }
+inline Real logistic(Real x) { return x > 0 ? 1 / (1 + exp(-x)) : exp(x) / (exp(x) + 1); }
+inline Real normalDensity(Real x) { return exp(-x * x / 2) / sqrt(2 * pi); }
 // By erfc, which does not cancel in the lower tail.
-inline Real normalBelow(Real x) { return std::erfc(-x / std::sqrt(Real{2})) / 2; }
+inline Real normalBelow(Real x) { return erfc(-x / sqrt(Real{2})) / 2; }
 
 // (1 + tanh(u)) / 2 is the logistic function of 2 u, which does not cancel; this is the 2 u of gelu's approximation.
-inline Real geluTanhOdds(Real x) { return std::sqrt(8 / pi) * (x + 0.044715L * x * x * x); }
-inline Real geluTanhOddsSlope(Real x) { return std::sqrt(8 / pi) * (1 + 3 * 0.044715L * x * x); }
+inline Real geluTanhOdds(Real x) { return sqrt(8 / pi) * (x + Real{44715} / 1000000 * x * x * x); }
+inline Real geluTanhOddsSlope(Real x) { return sqrt(8 / pi) * (1 + 3 * Real{44715} / 1000000 * x * x); }
 
 inline const Unary unaries[] = {
     {"relu",
-     [](Real x) { return std::fmax(x, Real{0}); },
+     [](Real x) { return fmax(x, Real{0}); },
      [](Real x) { return x > 0 ? Real{1} : Real{0}; },
      {.kink = 0}},
     {"tanh",
-     [](Real x) { return std::tanh(x); },
-     [](Real x) { return 1 / (std::cosh(x) * std::cosh(x)); },
+     [](Real x) { return tanh(x); },
+     [](Real x) { return 1 / (cosh(x) * cosh(x)); },
      {.low = -1.5L, .high = 1.5L},
-     [](Real x) { return 1 + std::tanh(x) * std::tanh(x); }},
-    {"exp", [](Real x) { return std::exp(x); }, [](Real x) { return std::exp(x); }, {.low = -2, .high = 3}},
-    {"negativeLog", [](Real x) { return -std::log(x); }, [](Real x) { return -1 / x; }, {.low = 0.1L}},
+     [](Real x) { return 1 + tanh(x) * tanh(x); }},
+    {"exp", [](Real x) { return exp(x); }, [](Real x) { return exp(x); }, {.low = -2, .high = 3}},
+    {"negativeLog", [](Real x) { return -log(x); }, [](Real x) { return -1 / x; }, {.low = 0.1L}},
     {"sigmoid",
      logistic,
-     [](Real x) { return 1 / (std::exp(x) + 2 + std::exp(-x)); },
+     [](Real x) { return 1 / (exp(x) + 2 + exp(-x)); },
      {.low = -3, .high = 4},
      logistic},
     {"inv", [](Real x) { return 1 / x; }, [](Real x) { return -1 / (x * x); }},
     {"sqr", [](Real x) { return x * x; }, [](Real x) { return 2 * x; }},
     {"pow3", [](Real x) { return x * x * x; }, [](Real x) { return 3 * x * x; }},
-    {"logarithm", [](Real x) { return std::log(x); }, [](Real x) { return 1 / x; }, {.low = 0.1L}},
-    {"sqrt",
-     [](Real x) { return std::sqrt(x); },
-     [](Real x) { return 1 / (2 * std::sqrt(x)); },
-     {.low = 0.1L}},
+    {"logarithm", [](Real x) { return log(x); }, [](Real x) { return 1 / x; }, {.low = 0.1L}},
+    {"sqrt", [](Real x) { return sqrt(x); }, [](Real x) { return 1 / (2 * sqrt(x)); }, {.low = 0.1L}},
     {"invSqrt",
-     [](Real x) { return 1 / std::sqrt(x); },
-     [](Real x) { return -1 / (2 * x * std::sqrt(x)); },
+     [](Real x) { return 1 / sqrt(x); },
+     [](Real x) { return -1 / (2 * x * sqrt(x)); },
      {.low = 0.1L}},
     {"neg", [](Real x) { return -x; }, [](Real) { return Real{-1}; }},
     {"sin",
-     [](Real x) { return std::sin(x); },
-     [](Real x) { return std::cos(x); },
+     [](Real x) { return sin(x); },
+     [](Real x) { return cos(x); },
      {.low = -4, .high = 4, .leastSlope = 0.3L}},
     {"cos",
-     [](Real x) { return std::cos(x); },
-     [](Real x) { return -std::sin(x); },
+     [](Real x) { return cos(x); },
+     [](Real x) { return -sin(x); },
      {.low = -4, .high = 4, .leastSlope = 0.3L}},
     {"abs",
-     [](Real x) { return std::fabs(x); },
-     [](Real x) { return x == 0 ? Real{0} : std::copysign(Real{1}, x); },
+     [](Real x) { return fabs(x); },
+     [](Real x) { return x == 0 ? Real{0} : copysign(Real{1}, x); },
      {.kink = 0}},
     // log(1 + e^x) = x + log(1 + e^-x)
     {"softplus",
-     [](Real x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); },
+     [](Real x) { return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x)); },
      logistic,
      {.low = -3, .high = 4}},
     {"erf",
-     [](Real x) { return std::erf(x); },
-     [](Real x) { return 2 / std::sqrt(pi) * std::exp(-x * x); },
+     [](Real x) { return erf(x); },
+     [](Real x) { return 2 / sqrt(pi) * exp(-x * x); },
      {.low = -1.5L, .high = 1.5L}},
     {"gelu",
      [](Real x) { return x * normalBelow(x); },
      [](Real x) { return normalBelow(x) + x * normalDensity(x); },
      {.low = -4, .high = 4, .leastSlope = 0.3L},
-     [](Real x) { return normalBelow(x) + std::fabs(x) * normalDensity(x); }},
+     [](Real x) { return normalBelow(x) + fabs(x) * normalDensity(x); }},
     {"geluTanh",
      [](Real x) { return x * logistic(geluTanhOdds(x)); },
      [](Real x) {
-       const Real share = logistic(geluTanhOdds(x));
-       return share + x * share * (1 - share) * geluTanhOddsSlope(x);
+       const Real odds = geluTanhOdds(x), share = logistic(odds);
+       return share + x * share * logistic(-odds) * geluTanhOddsSlope(x);
      },
      {.low = -4, .high = 4, .leastSlope = 0.3L},
      [](Real x) {
-       const Real share = logistic(geluTanhOdds(x));
-       return share + std::fabs(x) * share * (1 - share) * geluTanhOddsSlope(x);
+       const Real odds = geluTanhOdds(x), share = logistic(odds);
+       return share + fabs(x) * share * logistic(-odds) * geluTanhOddsSlope(x);
      }},
-    {"log1p", [](Real x) { return std::log1p(x); }, [](Real x) { return 1 / (1 + x); }, {.low = -0.8L}},
+    {"log1p", [](Real x) { return log1p(x); }, [](Real x) { return 1 / (1 + x); }, {.low = -0.8L}},
     {"expm1",
-     [](Real x) { return std::expm1(x); },
-     [](Real x) { return std::exp(x); },
+     [](Real x) { return expm1(x); },
+     [](Real x) { return exp(x); },
      {.low = -2, .high = 3},
-     [](Real x) { return 1 + std::fabs(std::expm1(x)); }},
-    {"atan", [](Real x) { return std::atan(x); }, [](Real x) { return 1 / (1 + x * x); }},
+     [](Real x) { return 1 + fabs(expm1(x)); }},
+    {"atan", [](Real x) { return atan(x); }, [](Real x) { return 1 / (1 + x * x); }},
 };
 
 inline Real shareOf(bool isChosen, bool isTie) { return isTie ? Real{0.5} : isChosen ? Real{1} : Real{0}; }
@@ -167,11 +169,9 @@ inline const Binary binaries[] = {
      [](Real, Real y) { return y; }},
     {"negativeMean", [](Real x, Real y) { return -(x + y) / 2; }, [](Real, Real) { return Real{-0.5}; },
      [](Real, Real) { return Real{-0.5}; }},
-    {"max", [](Real x, Real y) { return std::fmax(x, y); },
-     [](Real x, Real y) { return shareOf(x > y, x == y); },
+    {"max", [](Real x, Real y) { return fmax(x, y); }, [](Real x, Real y) { return shareOf(x > y, x == y); },
      [](Real x, Real y) { return shareOf(y > x, x == y); }},
-    {"min", [](Real x, Real y) { return std::fmin(x, y); },
-     [](Real x, Real y) { return shareOf(x < y, x == y); },
+    {"min", [](Real x, Real y) { return fmin(x, y); }, [](Real x, Real y) { return shareOf(x < y, x == y); },
      [](Real x, Real y) { return shareOf(y < x, x == y); }},
 };
 
@@ -182,14 +182,14 @@ inline const Binary constants[] = {
     {"divByConstant", [](Real x, Real c) { return x / c; }, [](Real, Real c) { return 1 / c; }, nullptr},
     {"constantDiv", [](Real x, Real c) { return c / x; }, [](Real x, Real c) { return -c / (x * x); },
      nullptr},
-    {"maxConstant", [](Real x, Real c) { return std::fmax(x, c); },
+    {"maxConstant", [](Real x, Real c) { return fmax(x, c); },
      [](Real x, Real c) { return shareOf(x > c, x == c); }, nullptr},
-    {"minConstant", [](Real x, Real c) { return std::fmin(x, c); },
+    {"minConstant", [](Real x, Real c) { return fmin(x, c); },
      [](Real x, Real c) { return shareOf(x < c, x == c); }, nullptr},
     {"leakyRelu", [](Real x, Real c) { return x > 0 ? x : c * x; },
      [](Real x, Real c) { return x > 0 ? Real{1} : c; }, nullptr},
-    {"pow", [](Real x, Real c) { return std::pow(x, c); },
-     [](Real x, Real c) { return c == 0 ? Real{0} : c * std::pow(x, c - 1); }, nullptr},
+    {"pow", [](Real x, Real c) { return pow(x, c); },
+     [](Real x, Real c) { return c == 0 ? Real{0} : c * pow(x, c - 1); }, nullptr},
 };
 
 inline Real sum(const Reals& xs) {
@@ -216,12 +216,12 @@ inline Real sumOfSquares(const Reals& xs) {
 // Shifted: e^(x_i - m) / sum e^(x_j - m) for any m, and with the largest as m nothing overflows.
 inline Reals probabilities(const Reals& xs) {
   const Real largest = *std::max_element(xs.begin(), xs.end());
-  const Reals weights = map(xs, [largest](Real x) { return std::exp(x - largest); });
+  const Reals weights = map(xs, [largest](Real x) { return exp(x - largest); });
   return scaled(weights, 1 / sum(weights));
 }
 inline Real logSumExp(const Reals& xs) {
   const Real largest = *std::max_element(xs.begin(), xs.end());
-  return largest + std::log(sum(map(xs, [largest](Real x) { return std::exp(x - largest); })));
+  return largest + log(sum(map(xs, [largest](Real x) { return exp(x - largest); })));
 }
 inline Real inner(const Reals& xs, const Reals& ys) {
   Real total = 0;

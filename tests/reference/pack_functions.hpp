@@ -1,4 +1,4 @@
-// Operators that call exp, log, tanh or erf. Packs compute these by themselves (simd/pack_math.hpp), plain numbers leave them to
+// Operators that call exp, log, tanh, sin and the like. Packs compute these by themselves (simd/pack_math.hpp), plain numbers leave them to
 // the C library, so their results may differ in the last bits; all others must have equal bits.
 #pragma once
 
@@ -7,10 +7,11 @@
 
 namespace packs {
 
-constexpr std::string_view values[] = {"exp",      "logarithm", "negativeLog",  "tanh",
-                                       "sigmoid",  "softplus",  "erf",          "gelu",
-                                       "geluTanh", "logSumExp", "crossEntropy", "softmax"};
-constexpr std::string_view slopes[] = {"softplus", "erf", "gelu", "geluTanh", "logSumExp", "crossEntropy"};
+constexpr std::string_view values[] = {
+    "exp", "logarithm", "negativeLog", "tanh",  "sigmoid", "softplus",  "erf",          "gelu",   "geluTanh",
+    "sin", "cos",       "log1p",       "expm1", "atan",    "logSumExp", "crossEntropy", "softmax"};
+constexpr std::string_view slopes[] = {"softplus", "erf", "gelu",      "geluTanh",
+                                       "sin",      "cos", "logSumExp", "crossEntropy"};
 
 inline bool isOwnValue(std::string_view op) {
   return std::find(std::begin(values), std::end(values), op) != std::end(values);

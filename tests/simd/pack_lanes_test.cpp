@@ -1,6 +1,6 @@
 // Packs beyond single operators: every number as a constant, operators with all kinds of constants, dual numbers of packs,
 // lists of packs. Every lane has the bits of the same computation on a pack of nothing but its number, whatever its
-// neighbours are; and on the plain number, but where that takes the C library's exp, log, tanh or erf.
+// neighbours are; and on the plain number, but where that takes the C library's exp, tanh, sin and the like.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -116,23 +116,34 @@ TYPED_TEST(Packs, AnyLane) {
   pack.set(Pack<T>::count - 1, T(1.5));
   EXPECT_TRUE(any(pack > Pack<T>(1)));
 }
-TYPED_TEST(Packs, TraitsLookAtAllLanes) {
+TYPED_TEST(Packs, TraitsLookAtEveryLane) {
   using T = TypeParam;
-  using Traits = ScalarTraits<Pack<T>>;
-  for (std::size_t lane = 0; lane < Pack<T>::count; ++lane) {
-    Pack<T> pack(T(0));
-    EXPECT_TRUE(Traits::isZero(pack));
-    EXPECT_FALSE(Traits::isNan(pack));
+  using P = Pack<T>;
+  using Traits = ScalarTraits<P>;
+  const auto expectOnly = [](const PackMask<T, P::count>& mask, std::size_t lane, bool isInLane) {
+    for (std::size_t i = 0; i < P::count; ++i) EXPECT_EQ(mask[i], (i == lane) == isInLane) << i;
+    EXPECT_TRUE(any(mask));
+    EXPECT_FALSE(all(mask));
+  };
+  for (std::size_t lane = 0; lane < P::count; ++lane) {
+    P pack(T(0));
+    EXPECT_TRUE(all(Traits::isZero(pack)));
+    EXPECT_FALSE(any(Traits::isNan(pack)));
+    EXPECT_FALSE(any(Traits::isUnreached(pack)));
+    pack.set(lane, T{-0.0});
+    expectOnly(Traits::isUnreached(pack), lane, true);
+    expectOnly(Traits::isSame(pack, P(0)), lane, false);
     pack.set(lane, T(0.5));
-    EXPECT_FALSE(Traits::isZero(pack));
-    EXPECT_TRUE(Traits::isFinite(pack));
+    expectOnly(Traits::isZero(pack), lane, false);
+    EXPECT_TRUE(all(Traits::isFinite(pack)));
     pack.set(lane, std::numeric_limits<T>::infinity());
-    EXPECT_FALSE(Traits::isFinite(pack));
-    EXPECT_FALSE(Traits::isNan(pack));
+    expectOnly(Traits::isFinite(pack), lane, false);
+    EXPECT_FALSE(any(Traits::isNan(pack)));
     pack.set(lane, std::numeric_limits<T>::quiet_NaN());
-    EXPECT_TRUE(Traits::isNan(pack));
-    EXPECT_TRUE(Traits::isNan(Pack<T>(T(1)), pack));
-    EXPECT_FALSE(Traits::isFinite(pack));
+    expectOnly(Traits::isNan(pack), lane, true);
+    expectOnly(Traits::isNan(P(T(1)), pack), lane, true);
+    expectOnly(Traits::isFinite(pack), lane, false);
+    EXPECT_TRUE(all(Traits::isSame(pack, pack)));
   }
 }
 
@@ -153,6 +164,16 @@ TYPED_TEST(Packs, OperatorsWithConstants) {
   });
 }
 
+/// An operator whose value is a function of the C library.
+struct CubeRoot : LibraryOp {
+  static constexpr std::string_view name = "cubeRoot";
+  template <class T> static T value(T x) { return std::cbrt(x); }
+  template <class T> static T vjp(T g, Unread, T y) { return g / (y * y * T{3}); }
+};
+TYPED_TEST(Packs, OperatorsOfTheLibraryRunLaneByLane) {
+  expectSame<TypeParam>([](auto x, auto) { return apply<CubeRoot>(x); });
+}
+
 /// Dual numbers of packs are what a batch of Hessians would carry: value and tangent of each lane.
 template <class T, class Op> void testDual() {
   SCOPED_TRACE(std::string(Op::name));
@@ -166,10 +187,10 @@ template <class T, class Op> void testDual() {
     else
       return applyConstant<Op>(dual, 1.7);
   };
-  // One ulp of y = tanh(0.7) makes three of 1 - y^2.
+  // One ulp of y = tanh(0.7) makes three of 1 - y^2, one of y = sigmoid(1.9) six of y (1 - y).
   const bool isOwn = packs::isOwnValue(Op::name) || packs::isOwnSlope(Op::name);
   const T each = static_cast<T>(packs::ulpsOf(Op::name));
-  const T inValue = packs::isOwnValue(Op::name) ? each : 0, inTangent = isOwn ? 3 * each : 0;
+  const T inValue = packs::isOwnValue(Op::name) ? each : 0, inTangent = isOwn ? 6 * each : 0;
   forEachPack<T>([&](const Pack<T>& x, const Pack<T>& g) {
     const Dual<Pack<T>> got = run(x, g);
     for (std::size_t i = 0; i < Pack<T>::count; ++i) {

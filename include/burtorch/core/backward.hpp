@@ -124,7 +124,7 @@ template <class T, Config C> void zeroGrad(const Range<T, C>& parameters) {
 /// The first node, in the order of recording, whose value or gradient is not finite; the tape's size if there is none.
 template <class T, Config C> std::size_t firstNonFinite(const Tape<T, C>& tape) {
   for (std::size_t i = 0; i < tape.size(); ++i)
-    if (!ScalarTraits<T>::isFinite(tape.values()[i]) || !ScalarTraits<T>::isFinite(tape.gradients()[i]))
+    if (!all(ScalarTraits<T>::isFinite(tape.values()[i]) && ScalarTraits<T>::isFinite(tape.gradients()[i])))
       return i;
   return tape.size();
 }

@@ -72,6 +72,7 @@ template <class T> void reportBlock(const Binding<T>& bound, const SweepOptions<
 }
 
 template <class T, Config C, Knobs knobs> class GuidedSweep {
+  using Lanes = typename ScalarTraits<T>::Lanes;
   using Position = typename Tape<T, C>::Position;
   using Graph = TapeGraph<T, C>;
   static constexpr bool onlyStops = knobs.stops && !knobs.selects && !knobs.keeps && !knobs.reports;
@@ -123,8 +124,9 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
     if constexpr (onlyStops)
       if (sweepPolled(result)) return putBack.isEarly = !result, result;
     T* gradients = tape_.frame().gradients;
+    if constexpr (hasLanes<T>) Sweep<T, C>(tape_).setUnreached(position_);
     gradients[root_] = gradients[root_] + options_.seed;
-    marks_.set(root_);
+    mark(root_, 1, 1, !Lanes{});
     NodeIndex last = position_.last;
     Polls polls{options_.stop, options_.pollEvery};
     for (std::size_t k = position_.instruction + 1; k-- > std::max(tape_.leadingLeaves(), start_);) {
@@ -257,11 +259,22 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
   void pass(Instruction code, const OpInfo& info, NodeIndex first, NodeIndex last) {
     Frame<T> frame = tape_.frame();
     if constexpr (knobs.selects) frame.selection = &selection_;
-    const auto pull = [&] { Sweep<T, C>(tape_).pullFunction(code.op())(frame, code, last, true); };
-    const auto mark = [&](NodeIndex from, NodeIndex n, std::int32_t stride) { marks_.set(from, n, stride); };
-    if constexpr (knobs.keeps) return passSome(options_.keep, frame, code, info, first, last, pull, mark);
-    forEachReachedRange(code, info, tape_.words(), frame.values, mark);
+    Sweep<T, C> sweep(tape_);
+    const Lanes lanes = hasLanes<T> ? reachedLanes(frame.gradients, first, last) : Lanes{};
+    const auto pull = [&] {
+      sweep.pullFunction(code.op())(frame, code, last, hasLanes<T> ? Reached::lanes : Reached::all);
+    };
+    const auto markOperand = [&](NodeIndex from, NodeIndex n, std::int32_t stride) {
+      mark(from, n, stride, lanesTo(from, code, info, frame.words, frame.values, lanes));
+    };
+    if constexpr (knobs.keeps)
+      return passSome(options_.keep, frame, code, info, first, last, pull, markOperand);
+    forEachReachedRange(code, info, tape_.words(), frame.values, markOperand);
     pull();
+  }
+  void mark(NodeIndex from, NodeIndex n, std::int32_t stride, [[maybe_unused]] Lanes lanes) {
+    marks_.set(from, n, stride);
+    if constexpr (hasLanes<T>) Sweep<T, C>(tape_).setReached(from, n, stride, lanes);
   }
 
   // --- Final blocks ---

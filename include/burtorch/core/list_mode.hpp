@@ -71,7 +71,7 @@ template <class L, class I> struct Gathered {
 
 /// The mode of an operator on two lists, one of which may be data, a list of plain numbers.
 template <class L, class M>
-using ElementOfBoth = std::conditional_t<std::is_arithmetic_v<ElementOf<L>>, ElementOf<M>, ElementOf<L>>;
+using ElementOfBoth = std::conditional_t<Plain<ElementOf<L>>, ElementOf<M>, ElementOf<L>>;
 template <class L, class M> consteval void requireDataIsTaken() {
   using X = ElementOfBoth<L, M>;
   static_assert(

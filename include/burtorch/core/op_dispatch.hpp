@@ -190,18 +190,17 @@ template <class Op, class T> struct TapeOperands {
 /// Adds gradients where the operands of an instruction have theirs.
 template <class Op, class T> struct TapeSink {
   TapeOperands<Op, T> in;
+  [[no_unique_address]] ReachedLanes<T> reached = {};
 
   template <int i> BURTORCH_INLINE void add(const T& g) const { addAt(in.template at<i>(), g); }
   void bias(const T& g) const { addAt(in.biasNode(), g); }
   GradientList<T> list(std::size_t i) const {
     const ListShape shape = in.shape(i);
-    return {shape.form == ListForm::numbers ? nullptr : in.frame.gradients, shape};  // data has none
+    return {shape.form == ListForm::numbers ? nullptr : in.frame.gradients, shape, reached};  // data has none
   }
 
  private:
-  BURTORCH_INLINE void addAt(NodeIndex node, const T& g) const {
-    in.frame.gradients[node] = in.frame.gradients[node] + g;
-  }
+  BURTORCH_INLINE void addAt(NodeIndex node, const T& g) const { reached.add(in.frame.gradients[node], g); }
 };
 
 /// What a scalar operator passes on, all computed before any of it is added: x and y may be the same node.
@@ -216,41 +215,50 @@ template <class Op, class T> struct Vjps {
 
   /// Whether the slope depends on numbers at all; that of x + y does not, and never makes a NaN out of a zero.
   static constexpr bool readValues = hasConstant<Op> || !vjpReads<Op, T>().readsNothing();
-  BURTORCH_INLINE bool hasNan() const {
+  /// Whether a NaN came out of a gradient of 0, in any lane.
+  BURTORCH_INLINE bool hasNanFromZero(const T& g) const {
     using Traits = ScalarTraits<T>;
     if constexpr (!readValues)
       return false;
     else if constexpr (operandCount<Op> == 1)
-      return Traits::isNan(x);
+      return any(Traits::isNan(x) && Traits::isZero(g));
     else if constexpr (operandCount<Op> == 2)
-      return Traits::isNan(x, y);
+      return any(Traits::isNan(x, y) && Traits::isZero(g));
     else
-      return (passesTo<Op, 0> && Traits::isNan(x)) || Traits::isNan(y, z);
+      return any((Traits::isNan(passesTo<Op, 0> ? x : y) || Traits::isNan(y, z)) && Traits::isZero(g));
   }
 };
+
+/// What is known of a node whose gradient is passed on: perhaps the root does not depend on it, or it does, or it does in the
+/// lanes where its gradient is not -0. Numbers of one lane that are asked about lanes are reached.
+enum class Reached : std::uint8_t { maybe, all, lanes };
 
 /// Passes the gradient of one instruction on to its operands. Returns false, and passes nothing on, if 0 * inf would
 /// produce a NaN and the node is not known to be reached.
 template <class Op, class T>
-[[gnu::noinline]] bool pull(Frame<T> frame, Instruction code, NodeIndex last, bool isReached) {
+[[gnu::noinline]] bool pull(Frame<T> frame, Instruction code, NodeIndex last, Reached reached) {
+  using Traits = ScalarTraits<T>;
   const TapeOperands<Op, T> in{frame, code, last};
-  const TapeSink<Op, T> sink{in};
+  TapeSink<Op, T> sink{in};
   const T g = frame.gradients[last];
+  if constexpr (hasLanes<T>)
+    if (reached == Reached::lanes) sink.reached = {reachedLanes(frame.gradients, in.first(), last)};
   if constexpr (isScalarOp<Op>) {
     const Vjps<Op, T> vjps(g, in);
-    if (!isReached && vjps.hasNan() && ScalarTraits<T>::isZero(g)) return false;
+    if (reached == Reached::maybe && vjps.hasNanFromZero(g)) return false;
     if constexpr (passesTo<Op, 0>) sink.template add<0>(vjps.x);
     if constexpr (passesTo<Op, 1>) sink.template add<1>(vjps.y);
     if constexpr (passesTo<Op, 2>) sink.template add<2>(vjps.z);
   } else if constexpr (!isLeafOp<Op>) {
-    if (!isReached) {
+    if (reached == Reached::maybe) {
       // Without poles finite results have finite slopes; zeros arriving here are then only zeros further down.
-      bool isZero = true, isFinite = !hasPoles<Op>;
-      for (NodeIndex node = in.first(); node <= last && isZero; ++node)
-        isZero = ScalarTraits<T>::isZero(frame.gradients[node]);
-      for (NodeIndex node = in.first(); node <= last && isZero; ++node)
-        isFinite = isFinite && ScalarTraits<T>::isFinite(frame.values[node]);
-      if (isZero) return isFinite;
+      auto isZero = Traits::isZero(g), isFinite = isZero;
+      for (NodeIndex node = in.first(); node <= last && any(isZero); ++node)
+        isZero = isZero && Traits::isZero(frame.gradients[node]);
+      for (NodeIndex node = in.first(); node <= last && any(isZero); ++node)
+        isFinite = isFinite && Traits::isFinite(frame.values[node]);
+      if (any(isZero && (hasPoles<Op> ? isZero : !isFinite))) return false;
+      if (all(isZero)) return true;
     }
     vjpOf<Op>(g, in, sink);
   }
@@ -273,7 +281,7 @@ BURTORCH_INLINE void compute(Frame<T> frame, T* values, Instruction code, NodeIn
 /// keeps its numbers elsewhere (compile-time graphs). A compiler calls through a constant pointer directly.
 template <class T> struct UserOp {
   OpInfo info;
-  bool (*pull)(Frame<T>, Instruction, NodeIndex last, bool isReached);
+  bool (*pull)(Frame<T>, Instruction, NodeIndex last, Reached);
   void (*compute)(Frame<T>, T* values, Instruction, NodeIndex last);
   T (*value)(const PlainOperands<T>&, T* results) = nullptr;  // layers are for tapes only
   void (*vjp)(const T& g, const PlainOperands<T>&, PlainGradients<T>&) = nullptr;

@@ -29,7 +29,8 @@ void passSome(const KeepEdges& keep, const Frame<T>& frame, Instruction code, co
     bool isAny = false;
     for (NodeIndex node = first; node <= last; ++node) {
       const bool isOne = isKept();
-      frame.gradients[node] = isOne ? frame.gradients[node] * scale : T{0};
+      T& g = frame.gradients[node];
+      ReachedLanes<T>::of(g).set(g, isOne ? g * scale : T{0});
       isAny = isAny || isOne;
     }
     return isAny ? passAll() : void();
@@ -44,7 +45,7 @@ void passSome(const KeepEdges& keep, const Frame<T>& frame, Instruction code, co
     for (std::size_t i = 0; i < count; ++i)
       if (operands[i].node == node) return;
     operands[count++] = {node, frame.gradients[node]};
-    frame.gradients[node] = T{0};
+    frame.gradients[node] = -T{0};  // changes no sum
   });
   pull();
   for (std::size_t i = 0; i < count; ++i) {

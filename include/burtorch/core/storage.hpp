@@ -45,7 +45,7 @@ inline std::size_t grownCapacity(std::size_t capacity, std::size_t atLeast) {
 /// An array of trivial elements, without their count. realloc may move a large block without copying it. The array starts
 /// `skew` bytes after a cache line.
 template <class T, bool allocates = true, std::size_t skew = 0> class Buffer {
-  static_assert(std::is_trivially_copyable_v<T>);
+  static_assert(std::is_trivially_copyable_v<T> || hasOwnOperators<T>);  // which say no, and are bytes
 
  public:
   constexpr Buffer() = default;

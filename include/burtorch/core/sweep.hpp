@@ -18,6 +18,7 @@ namespace burtorch::inline BURTORCH_TARGET {
 
 template <class T, Config C> class Sweep {
   using Traits = ScalarTraits<T>;
+  using Lanes = typename Traits::Lanes;
   using Position = typename Tape<T, C>::Position;
 
  public:
@@ -65,13 +66,31 @@ template <class T, Config C> class Sweep {
   /// Visits only what `node` depends on, which it marks: a byte for every scalar up to the last of its instruction, all
   /// zero at first.
   BURTORCH_INLINE void runReached(Position root, NodeIndex node, T g, std::uint64_t* marks) {
+    if constexpr (hasLanes<T>) return run(root, g);  // what is reached may differ from lane to lane
     const ReachedOnly policy(marks, tape_);
     policy.marks.set(node);
     runFast(tape_, root.instruction, root.last, g, policy);
   }
 
+  // What was reached, written into the sign of zeros: -0 is "never". Lanes of packs are reached one by one.
+
+  void setUnreached(Position root) {
+    T* g = tape_.frame().gradients;
+    walk(root, [&](Instruction, const OpInfo& info, NodeIndex first, NodeIndex last, std::size_t) {
+      if (info.isLeaf()) return;
+      for (NodeIndex node = first; node <= last; ++node)
+        g[node] = select(Traits::isZero(g[node]), -T{0}, g[node]);
+    });
+  }
+  void setReached(NodeIndex from, NodeIndex count, std::int32_t stride, Lanes lanes) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      T& g = tape_.frame().gradients[from + i * stride];
+      g = select(lanes && Traits::isUnreached(g), T{0}, g);
+    }
+  }
+
   /// How one instruction passes its gradient on.
-  using Pull = bool (*)(Frame<T>, Instruction, NodeIndex, bool);
+  using Pull = bool (*)(Frame<T>, Instruction, NodeIndex, Reached);
   Pull pullFunction(Opcode op) const { return op < firstUserOpcode ? pulls[op] : tape_.userOp(op)->pull; }
 
  private:
@@ -117,31 +136,22 @@ template <class T, Config C> class Sweep {
                                                       NodeIndex last, T g, Policy policy = {});
   [[gnu::noinline]] void clearSwept();
 
-  /// Continues a sweep with exact knowledge of what was reached, written into the sign of the zeros: -0 is "never".
+  /// Continues a sweep with exact knowledge of what was reached.
   template <class ForEachRoot>
   [[gnu::cold, gnu::noinline]] void runCarefully(Position root, std::size_t resume, ForEachRoot forEachRoot) {
-    T* g = tape_.frame().gradients;
-    const auto setReached = [g](NodeIndex node) {
-      if (Traits::isUnreached(g[node])) g[node] = T{0};
-    };
-    walk(root, [&](Instruction, const OpInfo& info, NodeIndex first, NodeIndex last, std::size_t) {
-      if (info.isLeaf()) return;
-      for (NodeIndex node = first; node <= last; ++node)
-        if (Traits::isZero(g[node])) g[node] = Traits::unreached();
-    });
-    setReached(root.last);
-    forEachRoot(setReached);
+    const auto reach = [this](NodeIndex node) { setReached(node, 1, 1, !Lanes{}); };
+    setUnreached(root);
+    reach(root.last);
+    forEachRoot(reach);
     walk(root, [&](Instruction code, const OpInfo& info, NodeIndex first, NodeIndex last, std::size_t k) {
-      bool isReached = false;
-      for (NodeIndex node = first; node <= last; ++node)
-        isReached = isReached || !Traits::isUnreached(g[node]);
-      if (!isReached) return;
-      if (k <= resume) pullFunction(code.op())(tape_.frame(), code, last, true);
-      forEachReachedRange(code, info, tape_.words(), tape_.frame().values,
-                          [&](NodeIndex from, NodeIndex count, std::int32_t stride) {
-                            for (std::int64_t i = 0; i < count; ++i)
-                              setReached(static_cast<NodeIndex>(from + i * stride));
-                          });
+      const Lanes lanes = reachedLanes(tape_.frame().gradients, first, last);
+      if (!any(lanes)) return;
+      if (k <= resume) pullFunction(code.op())(tape_.frame(), code, last, Reached::lanes);
+      const Frame<T> at = tape_.frame();
+      forEachReachedRange(
+          code, info, at.words, at.values, [&](NodeIndex from, NodeIndex n, std::int32_t stride) {
+            setReached(from, n, stride, lanesTo(from, code, info, at.words, at.values, lanes));
+          });
     });
   }
 
@@ -183,6 +193,7 @@ const Instruction* Sweep<T, C>::runFast(const Tape<T, C>& tape, std::size_t root
   if constexpr (Policy::knowsReached)
     if (const Instruction* tail = tape.code() + tape.mark().tailCode; tail > stop) singles = tail;
   enum class Step { next, done, nanFromZero } step;
+  constexpr Reached known = Policy::knowsReached ? Reached::all : Reached::maybe;
   // The gradient of the node at hand, g, is carried in a register: most nodes feed the very next one down, and a
   // number that goes through memory is back only some nine cycles later. A tape begins with a leaf or a layer, so
   // only these have to look whether the walk has arrived.
@@ -214,7 +225,7 @@ const Instruction* Sweep<T, C>::runFast(const Tape<T, C>& tape, std::size_t root
         }
         const Vjps<Op, T> vjps(g, {{values, gradients, words}, here, last});
         if constexpr (!Policy::knowsReached) {
-          if (vjps.hasNan() && Traits::isZero(g)) [[unlikely]] {
+          if (vjps.hasNanFromZero(g)) [[unlikely]] {
             step = Step::nanFromZero;
             return;
           }
@@ -241,7 +252,7 @@ const Instruction* Sweep<T, C>::runFast(const Tape<T, C>& tape, std::size_t root
         last -= here.b();
         g = gradients[last];
       } else {
-        const bool isDone = pull<Op, T>({values, gradients, words}, here, last, Policy::knowsReached);
+        const bool isDone = pull<Op, T>({values, gradients, words}, here, last, known);
         if constexpr (Policy::knowsReached) policy.setOperands(here);
         if (!isDone) [[unlikely]]
           step = Step::nanFromZero;
@@ -251,7 +262,7 @@ const Instruction* Sweep<T, C>::runFast(const Tape<T, C>& tape, std::size_t root
     };
     if (!OpList::visitAt(here.op(), visit)) {
       const UserOp<T>& op = *tape.userOp(here.op());
-      if (!op.pull(tape.frame(), here, last, Policy::knowsReached))
+      if (!op.pull(tape.frame(), here, last, known))
         step = Step::nanFromZero;
       else if (code <= stop)  // a layer that reads only parameters may be the first instruction of all
         step = Step::done;

@@ -99,7 +99,7 @@ template <class T, Config C> class Value {
   BURTORCH_INLINE bool isOnTape() const { return origin_ >= Origin::leaf; }
   static Tape<T, C>& tape() { return *currentTapeSlot<T, C>; }
   void check(T now) const {
-    if (origin_ == Origin::result && std::memcmp(&now, &number_, sizeof now) != 0)
+    if (origin_ == Origin::result && !all(ScalarTraits<T>::isSame(now, number_)))
       fail(
           "node %u got another number by a load or through values(): its old handle cannot be used in a new "
           "operator",
@@ -111,8 +111,8 @@ template <class T, Config C> class Value {
   T number_{};  // of a leaf: what it was given last through this handle, for debuggers to show
 };
 
-template <std::floating_point T> Value(T) -> Value<T>;
-template <std::floating_point T> Value(T, std::string_view) -> Value<T>;
+template <PlainFloat T> Value(T) -> Value<T>;
+template <PlainFloat T> Value(T, std::string_view) -> Value<T>;
 template <std::integral N> Value(N) -> Value<double>;
 
 /// `count` nodes from `first` on, `stride` apart.

@@ -30,7 +30,7 @@ template <class T, Config C> class ListWriter {
 
   static std::size_t count(const Range<T, C>& range) { return range.size(); }
   template <class L> static std::size_t count(const L& list) {
-    if constexpr (std::is_same_v<ItemOf<L>, Value<T, C>> || std::is_arithmetic_v<ItemOf<L>>) {
+    if constexpr (std::is_same_v<ItemOf<L>, Value<T, C>> || Plain<ItemOf<L>>) {
       return std::size(list);
     } else {
       std::size_t sum = 0;
@@ -44,7 +44,7 @@ template <class T, Config C> class ListWriter {
     return range.size() == 0 ? 0 : range.stride() == 1 ? 1 : 2;
   }
   template <class L> std::size_t wordCount(const L& list) {
-    if constexpr (std::is_arithmetic_v<ItemOf<L>>)
+    if constexpr (Plain<ItemOf<L>>)
       return 1 + std::size(list) * wordsPerNumber;
     else if constexpr (std::is_same_v<ItemOf<L>, Value<T, C>>) {
       std::int32_t stride = 1;
@@ -72,7 +72,7 @@ template <class T, Config C> class ListWriter {
     if (range.size() > 0) writeEven(range.first(), range.stride());
   }
   template <class L> void write(const L& list) {
-    if constexpr (std::is_arithmetic_v<ItemOf<L>>)
+    if constexpr (Plain<ItemOf<L>>)
       writeNumbers(std::span(std::data(list), std::size(list)));
     else if constexpr (std::is_same_v<ItemOf<L>, Value<T, C>>)
       writeHandles(std::span(std::data(list), std::size(list)));

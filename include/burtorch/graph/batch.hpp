@@ -1,7 +1,7 @@
 // Many samples through one graph, a SIMD pack of them at a time: the number type of the graph is a pack.
 //
 // Lanes never mix, so a gradient depends neither on the place of its sample in the batch nor on the other samples. It has
-// the bits of the gradient of that sample alone, but through exp, log, tanh and erf (simd/pack_math.hpp). A last, partial
+// the bits of the gradient of that sample alone, but through functions that packs compute themselves (simd/pack_math.hpp). A last, partial
 // pack repeats its last sample in the lanes that are left over, and drops what they compute.
 #pragma once
 

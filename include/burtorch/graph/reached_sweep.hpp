@@ -41,7 +41,7 @@ template <class T> class ReachedSweep {
     gradients[root] = T{1};
     for (const Pull& at : pulls_) {
       if (!marks.hasAny(at.last + 1 - at.count, at.count, 1)) continue;
-      at.pull({values, gradients, words}, at.code, at.last, true);
+      at.pull({values, gradients, words}, at.code, at.last, Reached::all);
       forEachReachedRange(
           at.code, *at.info, words, values,
           [&](NodeIndex first, NodeIndex n, std::int32_t stride) { marks.set(first, n, stride); });
@@ -53,7 +53,7 @@ template <class T> class ReachedSweep {
     Instruction code;
     NodeIndex last, count;
     const OpInfo* info;
-    bool (*pull)(Frame<T>, Instruction, NodeIndex, bool isReached);
+    bool (*pull)(Frame<T>, Instruction, NodeIndex, Reached);
   };
 
   std::vector<Pull> pulls_;

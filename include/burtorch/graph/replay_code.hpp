@@ -142,11 +142,11 @@ template <class E> class ReplayCode {
   }
   template <class Op>
   static const Step* pullList(const Step* step, E* values, E* gradients, const Word* words, E) {
-    burtorch::pull<Op, E>({values, gradients, words}, codeOf(step), step->result, true);
+    burtorch::pull<Op, E>({values, gradients, words}, codeOf(step), step->result, Reached::all);
     BURTORCH_JUMP step[1].run(step + 1, values, gradients, words, gradients[step->next]);
   }
   static const Step* pullUser(const Step* step, E* values, E* gradients, const Word* words, E) {
-    step->user->pull({values, gradients, words}, codeOf(step), step->result, true);
+    step->user->pull({values, gradients, words}, codeOf(step), step->result, Reached::all);
     BURTORCH_JUMP step[1].run(step + 1, values, gradients, words, gradients[step->next]);
   }
 

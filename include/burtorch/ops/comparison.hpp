@@ -55,8 +55,9 @@ template <class V, class Op, class... X> class Comparison {
  public:
   explicit Comparison(const X&... x) : operands_(x...), number_(Op::value(numberOf(x)...)) {}
 
-  operator bool() const { return !ScalarTraits<T>::isZero(number_); }
-  /// 1 or 0.
+  /// Not of packs: `if` can take one way only, and their lanes may differ. `select(x < y, a, b)` chooses in each lane.
+  operator bool() const requires(!hasLanes<T>) { return !ScalarTraits<T>::isZero(number_); }
+  /// 1 or 0, in each lane.
   T number() const { return number_; }
   V node() const {
     return std::apply(

@@ -17,7 +17,7 @@ template <class T> struct Dual {
   constexpr Dual() = default;
   constexpr Dual(T v) : value(v) {}
   constexpr Dual(T v, T t) : value(v), tangent(t) {}
-  /// Constants: T{0.5} in the rules of the operators.
+  /// Constants: T{1} in the rules of the operators.
   template <Plain N>
   requires(!std::is_same_v<N, T>) constexpr Dual(N number) : value(static_cast<PlainOf<T>>(number)) {}
 
@@ -34,10 +34,10 @@ template <class T> struct Dual {
 };
 
 template <class T>
-requires std::is_floating_point_v<T> Dual(T)
+requires PlainFloat<T> Dual(T)
 ->Dual<T>;
 template <class T>
-requires std::is_floating_point_v<T> Dual(T, T)
+requires PlainFloat<T> Dual(T, T)
 ->Dual<T>;
 
 template <class T, class Mask>
@@ -48,13 +48,16 @@ requires(!std::is_same_v<Mask, bool>) constexpr Dual<T> select(Mask condition, D
 template <class T> struct ScalarTraits<Dual<T>> {
   using Inner = ScalarTraits<T>;
   using Plain = PlainOf<T>;
+  using Lanes = typename Inner::Lanes;
   static constexpr bool isVectorizable = false;
-  static bool isNan(Dual<T> x) { return Inner::isNan(x.value) || Inner::isNan(x.tangent); }
-  static bool isNan(Dual<T> x, Dual<T> y) { return isNan(x) || isNan(y); }
-  static bool isZero(Dual<T> x) { return Inner::isZero(x.value) && Inner::isZero(x.tangent); }
-  static bool isFinite(Dual<T> x) { return Inner::isFinite(x.value) && Inner::isFinite(x.tangent); }
-  static bool isUnreached(Dual<T> g) { return Inner::isUnreached(g.value) && Inner::isUnreached(g.tangent); }
-  static constexpr Dual<T> unreached() { return {Inner::unreached(), Inner::unreached()}; }
+  static Lanes isNan(Dual<T> x) { return Inner::isNan(x.value) || Inner::isNan(x.tangent); }
+  static Lanes isNan(Dual<T> x, Dual<T> y) { return isNan(x) || isNan(y); }
+  static Lanes isZero(Dual<T> x) { return Inner::isZero(x.value) && Inner::isZero(x.tangent); }
+  static Lanes isFinite(Dual<T> x) { return Inner::isFinite(x.value) && Inner::isFinite(x.tangent); }
+  static Lanes isUnreached(Dual<T> g) { return Inner::isUnreached(g.value) && Inner::isUnreached(g.tangent); }
+  static Lanes isSame(Dual<T> x, Dual<T> y) {
+    return Inner::isSame(x.value, y.value) && Inner::isSame(x.tangent, y.tangent);
+  }
 };
 
 template <class T> struct Mode<Dual<T>> {

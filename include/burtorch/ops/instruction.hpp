@@ -151,14 +151,24 @@ void forEachOperandRange(Instruction instruction, const OpInfo& info, const Word
   }
 }
 
-/// As above, for those operands that a gradient goes to: none of a condition's, and of a choice's the one that it chooses.
+/// As above, for those operands that a gradient goes to: none of a condition's, and of a choice's the one that it chooses (in some lane of a pack).
 template <class T, class Visit>
 void forEachReachedRange(Instruction instruction, const OpInfo& info, const Word* words, const T* values,
                          Visit visit) {
   if (info.isCondition) return;
   if (!info.isChoice) return forEachOperandRange(instruction, info, words, visit);
-  const bool choosesZ = ScalarTraits<T>::isZero(values[instruction.a()]);
-  visit(words[instruction.b() + (choosesZ ? 1 : 0)], NodeIndex{1}, std::int32_t{1});
+  const auto choosesZ = ScalarTraits<T>::isZero(values[instruction.a()]);
+  if (!all(choosesZ)) visit(words[instruction.b()], NodeIndex{1}, std::int32_t{1});
+  if (any(choosesZ)) visit(words[instruction.b() + 1], NodeIndex{1}, std::int32_t{1});
+}
+/// Of the lanes that reach an instruction, those that reach an operand.
+template <class T, class Lanes = typename ScalarTraits<T>::Lanes>
+Lanes lanesTo(NodeIndex operand, Instruction instruction, const OpInfo& info, const Word* words,
+              const T* values, std::type_identity_t<Lanes> lanes) {
+  if (!info.isChoice) return lanes;
+  const Word* yz = words + instruction.b();
+  const Lanes choosesZ = ScalarTraits<T>::isZero(values[instruction.a()]);
+  return lanes && ((operand == yz[0] ? !choosesZ : Lanes{}) || (operand == yz[1] ? choosesZ : Lanes{}));
 }
 
 }  // namespace burtorch::inline BURTORCH_TARGET

@@ -5,6 +5,7 @@
 // with n (10^7 x 0.1f summed left to right is 9 % off). A tail or a short list uses the first lanes only.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstring>
@@ -26,6 +27,14 @@ requires(ScalarTraits<T>::isVectorizable) struct Vector<T> {
   typedef T Type __attribute__((vector_size(32)));
 };
 #endif
+
+/// A vector of numbers from memory, or a number. Not returned: vectors wider than the machine's have no settled way to be.
+template <class V, class T> void load(V& to, const T* from) {
+  if constexpr (std::is_same_v<V, T>)
+    to = *from;
+  else
+    std::memcpy(&to, from, sizeof to);
+}
 
 inline constexpr std::size_t blocksPerRun = 64;
 
@@ -49,7 +58,7 @@ template <class T> class PairwiseRuns {
   void add(T* run) {
     std::size_t level = 0;
     for (; (runs_ >> level) & 1; ++level) addTo(run, level_[level]);
-    std::memcpy(level_[level], run, sizeof level_[level]);
+    std::copy_n(run, lanes<T>, level_[level]);
     ++runs_;
   }
   /// Adds all runs to `total`.
@@ -62,7 +71,9 @@ template <class T> class PairwiseRuns {
   static void addTo(T* to, const T* from) {
     for (std::size_t i = 0; i < lanes<T>; ++i) to[i] = to[i] + from[i];
   }
-  T level_[32][lanes<T>];  // 2^32 runs of 64 blocks: more than a tape can hold
+  // As many as the longest list has; a dozen fewer than 32 matter to packs, whose levels are up to 2 KB.
+  static constexpr unsigned levels = indexBits + 1 - std::bit_width(blocksPerRun * lanes<T>) + 1;
+  T level_[levels][lanes<T>];
   std::size_t runs_ = 0;
 };
 
@@ -103,14 +114,17 @@ T sum(Accumulate accumulate, const List<T>& first, const Lists&... more) {
         const T* y = listCount == 2 ? readers.next(listCount - 1, block) : x;
         for (std::size_t v = 0; v < block / width; ++v) {
           V vx, vy;
-          std::memcpy(&vx, x + v * width, sizeof vx);
-          std::memcpy(&vy, y + v * width, sizeof vy);
+          load(vx, x + v * width), load(vy, y + v * width);
           addTerm(part[v], vx, vy);
         }
       }
-      T run[block];
-      std::memcpy(run, part, sizeof run);
-      runs.add(run);
+      if constexpr (width == 1) {
+        runs.add(part);
+      } else {
+        T run[block];
+        std::memcpy(run, part, sizeof run);
+        runs.add(run);
+      }
       left -= blocks;
     }
     runs.addAllTo(total);
@@ -138,13 +152,16 @@ void accumulate(const GradientList<T>& gradients, const List<T>& values, Update 
     if constexpr (width > 1) {
       for (; i + width <= run.count; i += width) {
         V vg, vx;
-        std::memcpy(&vg, g + i, sizeof vg);
-        std::memcpy(&vx, x + i, sizeof vx);
+        load(vg, g + i), load(vx, x + i);
         update(vg, vx);
         std::memcpy(g + i, &vg, sizeof vg);
       }
     }
-    for (; i < run.count; ++i) update(g[i], x[i]);
+    for (; i < run.count; ++i) {
+      T sum = g[i];
+      update(sum, x[i]);
+      gradients.reached.set(g[i], sum);
+    }
     left -= run.count;
   }
 }
@@ -158,10 +175,7 @@ template <class T, class Visit> void forEach(const List<T>& values, Visit visit)
 template <class T, class Term>
 void accumulateEach(const GradientList<T>& gradients, const List<T>& values, Term term) {
   ListWalker targets(gradients.shape);
-  forEach(values, [&](std::size_t i, const T& x) {
-    T& g = gradients.base[targets.next(1).first];
-    g = g + term(i, x);
-  });
+  forEach(values, [&](std::size_t i, const T& x) { gradients.add(targets.next(1).first, term(i, x)); });
 }
 template <class T, class Term> T sumEach(const List<T>& values, Term term) {
   T total[lanes<T>] = {};

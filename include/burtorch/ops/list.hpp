@@ -134,12 +134,38 @@ template <class T> struct List {
   const Word* data() const { return shape.form == ListForm::numbers ? shape.words : nullptr; }
 };
 
+/// The lanes of a number in which something arrives: all, but where a choice went different ways in the lanes of a pack.
+template <class T> struct ReachedLanes {
+  static ReachedLanes of(const T&) { return {}; }
+  static void add(T& to, const T& x) { to = to + x; }
+  static void set(T& to, const T& x) { to = x; }
+};
+template <class T>
+requires(hasLanes<T>) struct ReachedLanes<T> {
+  typename ScalarTraits<T>::Lanes lanes = !typename ScalarTraits<T>::Lanes{};
+
+  /// Where an unreached gradient is -0 (sweep.hpp).
+  static ReachedLanes of(const T& g) { return {!ScalarTraits<T>::isUnreached(g)}; }
+  void add(T& to, const T& x) const { set(to, to + x); }
+  void set(T& to, const T& x) const { to = select(lanes, x, to); }
+};
+
+/// The lanes that reach at least one of some nodes, of whose gradients -0 says "never".
+template <class T> auto reachedLanes(const T* gradients, NodeIndex first, NodeIndex last) {
+  typename ScalarTraits<T>::Lanes lanes{};
+  for (NodeIndex node = first; node <= last; ++node)
+    lanes = lanes || !ScalarTraits<T>::isUnreached(gradients[node]);
+  return lanes;
+}
+
 /// The gradients of a list, to add to.
 template <class T> struct GradientList {
   T* base;
   ListShape shape;
+  [[no_unique_address]] ReachedLanes<T> reached = {};
 
   std::size_t size() const { return shape.count; }
+  void add(std::size_t at, const T& x) const { reached.add(base[at], x); }
 };
 
 /// Reads a list front to back in blocks.

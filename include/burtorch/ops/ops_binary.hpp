@@ -41,9 +41,9 @@ struct Div : BinaryOp {
 
 struct Mean : BinaryOp, NoPoles {
   static constexpr std::string_view name = "mean", opcode = "eBinaryMean", formula = "(x + y) / 2";
-  template <class T> static constexpr T value(T x, T y) { return (x + y) * T{0.5}; }
-  template <class T> static constexpr T vjpX(T g, Unread, Unread, Unread) { return g * T{0.5}; }
-  template <class T> static constexpr T vjpY(T g, Unread, Unread, Unread) { return g * T{0.5}; }
+  template <class T> static constexpr T value(T x, T y) { return (x + y) * number<T>(0.5); }
+  template <class T> static constexpr T vjpX(T g, Unread, Unread, Unread) { return g * number<T>(0.5); }
+  template <class T> static constexpr T vjpY(T g, Unread, Unread, Unread) { return g * number<T>(0.5); }
 };
 
 struct AddSquares : BinaryOp, NoPoles {
@@ -56,7 +56,7 @@ struct AddSquares : BinaryOp, NoPoles {
 struct MeanSquares : BinaryOp, NoPoles {
   static constexpr std::string_view name = "meanSquares", opcode = "eBinaryMeanSquares",
                                     formula = "(x^2 + y^2) / 2";
-  template <class T> static constexpr T value(T x, T y) { return (x * x + y * y) * T{0.5}; }
+  template <class T> static constexpr T value(T x, T y) { return (x * x + y * y) * number<T>(0.5); }
   template <class T> static constexpr T vjpX(T g, T x, Unread, Unread) { return g * x; }
   template <class T> static constexpr T vjpY(T g, Unread, T y, Unread) { return g * y; }
 };
@@ -64,9 +64,9 @@ struct MeanSquares : BinaryOp, NoPoles {
 struct NegativeMean : BinaryOp, NoPoles {
   static constexpr std::string_view name = "negativeMean", opcode = "eBinaryNegativeMean",
                                     formula = "-(x + y) / 2";
-  template <class T> static constexpr T value(T x, T y) { return (x + y) * T{-0.5}; }
-  template <class T> static constexpr T vjpX(T g, Unread, Unread, Unread) { return g * T{-0.5}; }
-  template <class T> static constexpr T vjpY(T g, Unread, Unread, Unread) { return g * T{-0.5}; }
+  template <class T> static constexpr T value(T x, T y) { return (x + y) * number<T>(-0.5); }
+  template <class T> static constexpr T vjpX(T g, Unread, Unread, Unread) { return g * number<T>(-0.5); }
+  template <class T> static constexpr T vjpY(T g, Unread, Unread, Unread) { return g * number<T>(-0.5); }
 };
 
 struct Max : BinaryOp, NoPoles {
@@ -74,10 +74,10 @@ struct Max : BinaryOp, NoPoles {
   // NaN wins, and a tie shares the gradient. Of 0 and -0 the first is taken, as PyTorch does.
   template <class T> static constexpr T value(T x, T y) { return select(x != x, x, select(x >= y, x, y)); }
   template <class T> static constexpr T vjpX(T g, T x, T y, Unread) {
-    return select(x == y, g * T{0.5}, select(x < y, T{0}, g));
+    return select(x == y, g * number<T>(0.5), select(x < y, T{0}, g));
   }
   template <class T> static constexpr T vjpY(T g, T x, T y, Unread) {
-    return select(x == y, g * T{0.5}, select(x > y, T{0}, g));
+    return select(x == y, g * number<T>(0.5), select(x > y, T{0}, g));
   }
 };
 
@@ -85,10 +85,10 @@ struct Min : BinaryOp, NoPoles {
   static constexpr std::string_view name = "min", opcode = "eBinaryMin", formula = "min(x, y)";
   template <class T> static constexpr T value(T x, T y) { return select(x != x, x, select(x <= y, x, y)); }
   template <class T> static constexpr T vjpX(T g, T x, T y, Unread) {
-    return select(x == y, g * T{0.5}, select(x > y, T{0}, g));
+    return select(x == y, g * number<T>(0.5), select(x > y, T{0}, g));
   }
   template <class T> static constexpr T vjpY(T g, T x, T y, Unread) {
-    return select(x == y, g * T{0.5}, select(x < y, T{0}, g));
+    return select(x == y, g * number<T>(0.5), select(x < y, T{0}, g));
   }
 };
 

@@ -52,13 +52,16 @@ struct NegLog : UnaryOp, NoPoles {
   template <class T> static constexpr T vjp(T g, T x, Unread) { return -(g / x); }
 };
 
+/// x / (1 + e) for 0 <= e <= 1. Packs lose less in the sum (simd/pack.hpp).
+template <class T> constexpr T overOnePlus(const T& x, const T& e) { return x / (T{1} + e); }
+
 struct Sigmoid : UnaryOp, NoPoles {
   static constexpr std::string_view name = "sigmoid", opcode = "eSigmoid", formula = "1 / (1 + exp(-x))";
   // exp only ever sees a negative number, so nothing overflows on the way.
   template <class T> static constexpr T value(T x) {
     const auto positive = x >= T{0};
     const T e = exp(select(positive, -x, x));
-    return select(positive, T{1}, e) / (T{1} + e);
+    return overOnePlus(select(positive, T{1}, e), e);
   }
   template <class T> static constexpr T vjp(T g, Unread, T y) { return g * (T{1} - y) * y; }
 };
@@ -96,7 +99,7 @@ struct Sqrt : UnaryOp {
 struct InvSqrt : UnaryOp {
   static constexpr std::string_view name = "invSqrt", opcode = "eInvSqrt", formula = "1 / sqrt(x)";
   template <class T> static constexpr T value(T x) { return T{1} / sqrt(x); }
-  template <class T> static constexpr T vjp(T g, Unread, T y) { return T{-0.5} * g * (y * y * y); }
+  template <class T> static constexpr T vjp(T g, Unread, T y) { return number<T>(-0.5) * g * (y * y * y); }
 };
 
 struct Neg : UnaryOp, NoPoles {
@@ -105,19 +108,19 @@ struct Neg : UnaryOp, NoPoles {
   template <class T> static constexpr T vjp(T g, Unread, Unread) { return -g; }
 };
 
-struct Sin : LibraryOp, NoPoles {
+struct Sin : UnaryOp, NoPoles {
   static constexpr std::string_view name = "sin", opcode = "eSin", formula = "sin(x)";
   template <class T> static constexpr T value(T x) { return sin(x); }
   template <class T> static constexpr T vjp(T g, T x, Unread) { return g * cos(x); }
 };
 
-struct Cos : LibraryOp, NoPoles {
+struct Cos : UnaryOp, NoPoles {
   static constexpr std::string_view name = "cos", opcode = "eCos", formula = "cos(x)";
   template <class T> static constexpr T value(T x) { return cos(x); }
   template <class T> static constexpr T vjp(T g, T x, Unread) { return g * -sin(x); }
 };
 
-struct Abs : LibraryOp, NoPoles {
+struct Abs : UnaryOp, NoPoles {
   static constexpr std::string_view name = "abs", opcode = "eAbs", formula = "abs(x)";
   template <class T> static constexpr T value(T x) { return abs(x); }
   template <class T> static constexpr T vjp(T g, T x, Unread) {
@@ -134,11 +137,22 @@ struct Softplus : UnaryOp, NoPoles {
   template <class T> static constexpr T vjp(T g, T x, Unread) { return g * Sigmoid::value(x); }
 };
 
+template <class T> constexpr PlainOf<T> twoByRootOfPi() {
+  return constantOf<T>(2 * std::numbers::inv_sqrtpi, 0x1.1ae3a914fed8p-56, -0x1.3cbbebf65f145p-111);
+}
+template <class T> constexpr PlainOf<T> rootOfHalf() {
+  return constantOf<T>(std::numbers::sqrt2 / 2, -0x1.bdd3413b26456p-55, 0x1.57d3e3adec175p-109);
+}
+template <class T> constexpr PlainOf<T> rootOfTwoByPi() {
+  return constantOf<T>(std::numbers::inv_sqrtpi * std::numbers::sqrt2, -0x1.cbc0d30ebfd15p-55,
+                       -0x1.c7402c7d60cfbp-111);
+}
+
 struct Erf : UnaryOp, NoPoles {
   static constexpr std::string_view name = "erf", opcode = "eErf", formula = "erf(x)";
   template <class T> static constexpr T value(T x) { return erf(x); }
   template <class T> static constexpr T vjp(T g, T x, Unread) {
-    return static_cast<PlainOf<T>>(2 * std::numbers::inv_sqrtpi) * exp(-(x * x)) * g;
+    return twoByRootOfPi<T>() * exp(-(x * x)) * g;
   }
 };
 
@@ -149,14 +163,14 @@ struct Gelu : UnaryOp, NoPoles {
   static constexpr std::string_view name = "gelu", opcode = "eGelu",
                                     formula = "x / 2 * (1 + erf(x / sqrt(2)))";
   template <class T> static constexpr T value(T x) {
-    return x * T{0.5} * (T{1} + erf(x * static_cast<PlainOf<T>>(std::numbers::sqrt2 / 2)));
+    return x * number<T>(0.5) * (T{1} + erf(x * rootOfHalf<T>()));
   }
   // (1 + erf(x / sqrt(2))) / 2 + x times the normal density, both halved at the end: one product in the sum.
   template <class T> static constexpr T vjp(T g, T x, Unread) {
-    const T bell = exp(x * x * T{-0.5});
-    const T twiceBelow = T{1} + erfBeside(x * static_cast<PlainOf<T>>(std::numbers::sqrt2 / 2), bell);
-    const T twiceDensity = bell * static_cast<PlainOf<T>>(std::numbers::inv_sqrtpi * std::numbers::sqrt2);
-    return g * (T{0.5} * (twiceBelow + x * twiceDensity));
+    const T bell = exp(x * x * number<T>(-0.5));
+    const T twiceBelow = T{1} + erfBeside(x * rootOfHalf<T>(), bell);
+    const T twiceDensity = bell * rootOfTwoByPi<T>();
+    return g * (number<T>(0.5) * (twiceBelow + x * twiceDensity));
   }
 };
 
@@ -165,35 +179,38 @@ struct Gelu : UnaryOp, NoPoles {
 struct GeluTanh : UnaryOp {
   static constexpr std::string_view name = "geluTanh", opcode = "eGeluTanh",
                                     formula = "x / 2 * (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))";
-  static constexpr double rootOfTwoByPi = std::numbers::inv_sqrtpi * std::numbers::sqrt2, cubic = 0.044715;
-
-  template <class T> static constexpr T value(T x) { return x * T{0.5} * (T{1} + tanh(inner(x, x * x))); }
+  template <class T> static constexpr T value(T x) {
+    return x * number<T>(0.5) * (T{1} + tanh(inner(x, x * x)));
+  }
   template <class T> static constexpr T vjp(T g, T x, Unread) {
     const T square = x * x, t = tanh(inner(x, square)), twiceShare = T{1} + t;
-    const T innerSlope = static_cast<PlainOf<T>>(3 * rootOfTwoByPi * cubic) * square +
-                         T{static_cast<PlainOf<T>>(rootOfTwoByPi)};
-    return g * (T{0.5} * twiceShare + x * T{0.5} * ((T{1} - t) * twiceShare) * innerSlope);
+    // 3 sqrt(2 / pi) 0.044715
+    const auto threefold = constantOf<T>(3 * (std::numbers::inv_sqrtpi * std::numbers::sqrt2) * 0.044715,
+                                         -0x1.222c6573ebaabp-57, 0x1.d2798719211a3p-111);
+    const T innerSlope = threefold * square + T{rootOfTwoByPi<T>()};
+    return g * (number<T>(0.5) * twiceShare + x * number<T>(0.5) * ((T{1} - t) * twiceShare) * innerSlope);
   }
 
  private:
   template <class T> static constexpr T inner(T x, T square) {
-    return static_cast<PlainOf<T>>(rootOfTwoByPi) * (x + static_cast<PlainOf<T>>(cubic) * (square * x));
+    const auto cubic = constantOf<T>(0.044715, 0x1.441355475a31ap-59, 0x1.2f6e82949a565p-113);
+    return rootOfTwoByPi<T>() * (x + cubic * (square * x));
   }
 };
 
-struct Log1p : LibraryOp, NoPoles {
+struct Log1p : UnaryOp, NoPoles {
   static constexpr std::string_view name = "log1p", opcode = "eLog1p", formula = "log(1 + x)";
   template <class T> static constexpr T value(T x) { return log1p(x); }
   template <class T> static constexpr T vjp(T g, T x, Unread) { return g / (x + T{1}); }
 };
 
-struct Expm1 : LibraryOp, NoPoles {
+struct Expm1 : UnaryOp, NoPoles {
   static constexpr std::string_view name = "expm1", opcode = "eExpm1", formula = "exp(x) - 1";
   template <class T> static constexpr T value(T x) { return expm1(x); }
   template <class T> static constexpr T vjp(T g, Unread, T y) { return g * (y + T{1}); }
 };
 
-struct Atan : LibraryOp, NoPoles {
+struct Atan : UnaryOp, NoPoles {
   static constexpr std::string_view name = "atan", opcode = "eAtan", formula = "atan(x)";
   template <class T> static constexpr T value(T x) { return atan(x); }
   template <class T> static constexpr T vjp(T g, T x, Unread) { return g / (x * x + T{1}); }

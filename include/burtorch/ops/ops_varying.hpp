@@ -43,8 +43,7 @@ struct SubVarying : VaryingOp, NoPoles {
     return first - kernels::sum<1>([](auto& s, const auto& x) { s = s + x; }, xs);
   }
   template <class T> static void vjp(T g, const List<T>& xs, Unread, const GradientList<T>& gs) {
-    T& first = gs.base[ListWalker(gs.shape).next(1).first];
-    first = first + g;
+    gs.add(ListWalker(gs.shape).next(1).first, g);
     kernels::accumulate<1>(gs, xs, [g](auto& to, const auto&) { to = to - g; });
   }
 };
@@ -213,12 +212,9 @@ struct MulVarying : BlockOp, NoPoles {
     T arriving = g[xs.size() - 1];
     for (std::size_t i = xs.size(); i-- > 0;) {
       const T x = xs.base[values.next()];
-      T& to = gs.base[targets.next()];
-      if (i == 0) {
-        to = to + arriving;
-        return;
-      }
-      to = to + arriving * y[i - 1];
+      const std::size_t to = targets.next();
+      if (i == 0) return gs.add(to, arriving);
+      gs.add(to, arriving * y[i - 1]);
       arriving = arriving * x + g[i - 1];
     }
   }

@@ -51,23 +51,67 @@ struct Unread {
 /// What the engine asks of a scalar type. A SIMD pack or a 16-bit float specialises it and needs nothing else here.
 template <class T> struct ScalarTraits;
 
-template <std::floating_point T> struct ScalarTraits<T> {
-  using Plain = T;                              // the type of constants: `x * 3.0`
-  static constexpr bool isVectorizable = true;  // kernels may use vector extensions
+/// One number with the arithmetic of the processor or of a library: float, double, long double, quadruple precision. A type
+/// that is not the compiler's own says so itself (ops/fp128.hpp).
+template <class T> inline constexpr bool isPlainFloat = std::is_floating_point_v<T>;
+template <class T>
+concept PlainFloat = isPlainFloat<T>;
+
+/// Questions are answered for every lane; what is not a pack has one, and a bool for an answer.
+template <PlainFloat T> struct ScalarTraits<T> {
+  using Plain = T;     // the type of constants: `x * 3.0`
+  using Lanes = bool;  // an answer for each lane
+  // Whether kernels may use vector extensions.
+  static constexpr bool isVectorizable = std::is_same_v<T, float> || std::is_same_v<T, double>;
   static bool isNan(T x) { return x != x; }
-  static bool isNan(T x, T y) { return std::isunordered(x, y); }  // either; one comparison
+  static bool isNan(T x, T y) {  // either; one comparison
+    using std::isunordered;
+    return isunordered(x, y);
+  }
   static bool isZero(T x) { return x == T{0}; }
   static bool isFinite(T x) { return x - x == T{0}; }
   // Two zeros, so that the careful sweep (sweep.hpp) can tell "never reached" from "reached, and zero" in place.
-  static bool isUnreached(T g) { return g == T{0} && std::signbit(g); }
-  static constexpr T unreached() { return T{-0.0}; }
+  static bool isUnreached(T g) {
+    using std::signbit;
+    return g == T{0} && signbit(g);
+  }
+  /// The same number, zeros of different signs being two. Not by bytes: those of a long double are not all used.
+  static bool isSame(T x, T y) {
+    using std::signbit;
+    return x == y ? signbit(x) == signbit(y) : x != x && y != y;
+  }
 };
 
 template <class T> using PlainOf = typename ScalarTraits<T>::Plain;
+/// A type that a tape can hold: float, double, long double, Pack, Dual, ...
+template <class T>
+concept Scalar = requires {
+  typename ScalarTraits<T>::Plain;
+};
+/// Whether numbers have several lanes, each with an answer of its own.
+template <Scalar T> inline constexpr bool hasLanes = !std::is_same_v<typename ScalarTraits<T>::Lanes, bool>;
+
+/// Whether a condition holds in some lane.
+constexpr bool any(bool lane) { return lane; }
+/// Whether a condition holds in all lanes.
+constexpr bool all(bool lane) { return lane; }
 
 /// A number that may stand as a constant in an expression.
 template <class N>
-concept Plain = std::is_arithmetic_v<N>;
+concept Plain = std::is_arithmetic_v<N> || PlainFloat<N>;
+
+namespace ops {
+/// A constant of the rules, told by three doubles, whose sum has more digits than any scalar. Up to double the first is all.
+template <class T> constexpr PlainOf<T> constantOf(double first, double second, double third) {
+  using P = PlainOf<T>;
+  if constexpr (sizeof(P) <= sizeof(double))
+    return static_cast<P>(first);
+  else
+    return P(first) + (P(second) + P(third));
+}
+/// A constant of the rules that fits into any scalar, in all lanes.
+template <class T> constexpr T number(double constant) { return T(static_cast<PlainOf<T>>(constant)); }
+}  // namespace ops
 
 template <class X> struct Mode;
 
@@ -77,12 +121,18 @@ concept Number = requires {
   typename Mode<X>::Scalar;
 };
 
+/// A scalar of several lanes that somebody else made, with operators of its own: std_simd.hpp.
+template <class X> inline constexpr bool hasOwnOperators = false;
 /// A number type of ours, for which the arithmetic operators are overloaded.
 template <class X>
-concept TracedNumber = Number<X> && !std::is_arithmetic_v<X>;
+concept TracedNumber = Number<X> && !Plain<X> && !hasOwnOperators<X>;
 
 /// `condition ? a : b`, in every mode: a SIMD pack selects lane by lane, a compile-time graph records the choice.
 template <class X> constexpr X select(bool condition, X a, X b) { return condition ? a : b; }
+template <class X>
+requires(hasOwnOperators<X>) X select(const typename ScalarTraits<X>::Lanes& condition, X a, X b) {
+  return ScalarTraits<X>::chosen(condition, a, b);
+}
 template <TracedNumber X, class Condition, Plain N> constexpr X select(Condition condition, X a, N b) {
   return select(condition, a, X(static_cast<PlainOf<typename Mode<X>::Scalar>>(b)));
 }
@@ -105,7 +155,7 @@ requires(Op::arity == Arity::constant) BURTORCH_INLINE constexpr X applyConstant
   return Mode<X>::template withConstant<Op>(x, static_cast<PlainOf<typename Mode<X>::Scalar>>(constant));
 }
 
-template <std::floating_point T> struct Mode<T> {
+template <PlainFloat T> struct Mode<T> {
   using Scalar = T;
   template <class Op> static constexpr T unary(T x) { return Op::value(x); }
   template <class Op> static constexpr T binary(T x, T y) { return Op::value(x, y); }

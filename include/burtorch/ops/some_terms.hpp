@@ -17,8 +17,9 @@ namespace burtorch::inline BURTORCH_TARGET::detail {
 template <class T, class Mark>
 void passSomeTerms(const T* values, T* gradients, const Word* words, bool hasBias, NodeIndex n, T g,
                    double share, Rng& rng, Mark mark) {
+  const auto reached = ReachedLanes<T>::of(g);
   const auto pass = [&](NodeIndex node, const T& vjp) {
-    gradients[node] = gradients[node] + vjp;
+    reached.add(gradients[node], vjp);
     mark(node, NodeIndex{1}, std::int32_t{1});
   };
   if (hasBias) pass(*words++, g);

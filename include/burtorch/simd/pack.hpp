@@ -1,7 +1,7 @@
 // A pack: `n` numbers that go through the same operators at once, one in each lane of a SIMD vector (paper F.3).
 //
 // Lanes never mix: what lane i holds depends neither on i nor on the other lanes. It has the bits of the same
-// computation on that number alone, except through exp, log, tanh and erf, which packs compute themselves (pack_math.hpp)
+// computation on that number alone, except through exp, tanh, sin and the like, which packs compute themselves (pack_math.hpp)
 // and plain numbers leave to the C library, and where the target has fused operations (FMA): of a sum of two products
 // compilers fuse either. Vector extensions carry the arithmetic; compilers split a pack that is wider than the machine.
 // Functions of the C library run lane by lane.
@@ -15,6 +15,7 @@
 
 #include "../ops/ops_binary.hpp"
 #include "pack_math.hpp"
+#include "pack_trigonometry.hpp"
 
 BURTORCH_FUSE_BEGIN
 namespace burtorch::inline BURTORCH_TARGET {
@@ -40,17 +41,19 @@ template <class T, std::size_t n> struct PackVector {
 template <class T, std::size_t n> struct PackMask {
   typename detail::PackVector<T, n>::Mask lanes;
 
+  BURTORCH_INLINE constexpr bool operator[](std::size_t i) const { return lanes[i] != 0; }
   BURTORCH_INLINE friend constexpr PackMask operator&&(PackMask x, PackMask y) { return {x.lanes & y.lanes}; }
   BURTORCH_INLINE friend constexpr PackMask operator||(PackMask x, PackMask y) { return {x.lanes | y.lanes}; }
+  BURTORCH_INLINE friend constexpr PackMask operator&(PackMask x, PackMask y) { return {x.lanes & y.lanes}; }
+  BURTORCH_INLINE friend constexpr PackMask operator|(PackMask x, PackMask y) { return {x.lanes | y.lanes}; }
   BURTORCH_INLINE friend constexpr PackMask operator!(PackMask x) { return {~x.lanes}; }
-  friend constexpr bool any(const PackMask& x) {
-    bool is = false;
-    for (std::size_t i = 0; i < n; ++i) is = is || x.lanes[i] != 0;
-    return is;
-  }
+  BURTORCH_INLINE friend bool any(const PackMask& x) { return vectors::anyBit(x.lanes); }
+  BURTORCH_INLINE friend bool all(const PackMask& x) { return !vectors::anyBit(~x.lanes); }
 };
 
-template <std::floating_point T, std::size_t n = packWidth<T>> struct Pack {
+/// Of floats or doubles.
+template <class T, std::size_t n = packWidth<T>>
+requires(ScalarTraits<T>::isVectorizable) struct Pack {
   using Vector = typename detail::PackVector<T, n>::Type;
   using Mask = PackMask<T, n>;
   static constexpr std::size_t count = n;
@@ -152,13 +155,36 @@ template <class T, std::size_t n> BURTORCH_INLINE Pack<T, n> tanh(const Pack<T, 
 template <class T, std::size_t n> BURTORCH_INLINE Pack<T, n> erf(const Pack<T, n>& x) {
   return forEachVector(x, [](auto lanes) { return vectors::erf(lanes); });
 }
+template <class T, std::size_t n> BURTORCH_INLINE Pack<T, n> sqrt(const Pack<T, n>& x) {
+  return forEachVector(x, [](auto lanes) { return vectors::sqrt(lanes); });
+}
+template <class T, std::size_t n> BURTORCH_INLINE Pack<T, n> expm1(const Pack<T, n>& x) {
+  return forEachVector(x, [](auto lanes) { return vectors::expm1(lanes); });
+}
+template <class T, std::size_t n> BURTORCH_INLINE Pack<T, n> log1p(const Pack<T, n>& x) {
+  return forEachVector(x, [](auto lanes) { return vectors::log1p(lanes); });
+}
+template <class T, std::size_t n> BURTORCH_INLINE Pack<T, n> sin(const Pack<T, n>& x) {
+  return forEachVector(x, [](auto lanes) { return vectors::sin(lanes); });
+}
+template <class T, std::size_t n> BURTORCH_INLINE Pack<T, n> cos(const Pack<T, n>& x) {
+  return forEachVector(x, [](auto lanes) { return vectors::cos(lanes); });
+}
+template <class T, std::size_t n> BURTORCH_INLINE Pack<T, n> atan(const Pack<T, n>& x) {
+  return forEachVector(x, [](auto lanes) { return vectors::atan(lanes); });
+}
+template <class T, std::size_t n> BURTORCH_INLINE Pack<T, n> abs(const Pack<T, n>& x) {
+  return forEachVector(x, [](auto lanes) { return vectors::abs(lanes); });
+}
 /// erf(x), made of `bell`, which is exp(-x^2).
 template <class T, std::size_t n>
 BURTORCH_INLINE Pack<T, n> erfBeside(const Pack<T, n>& x, const Pack<T, n>& bell) {
   return forEachVector(x, bell, [](auto lanes, auto bells) { return vectors::erfBeside(lanes, bells); });
 }
-template <class T, std::size_t n> BURTORCH_INLINE Pack<T, n> sqrt(const Pack<T, n>& x) {
-  return forEachVector(x, [](auto lanes) { return vectors::sqrt(lanes); });
+/// x / (1 + e) for 0 <= e <= 1.
+template <class T, std::size_t n>
+BURTORCH_INLINE Pack<T, n> overOnePlus(const Pack<T, n>& x, const Pack<T, n>& e) {
+  return forEachVector(x, e, [](auto lanes, auto es) { return vectors::overOnePlus(lanes, es); });
 }
 /// x < y ? y : x in each lane: a NaN in y does not count.
 template <class T, std::size_t n>
@@ -171,12 +197,21 @@ template <class T, std::size_t n> Pack<T, n> pow(const Pack<T, n>& x, T exponent
 
 template <class T, std::size_t n> struct ScalarTraits<Pack<T, n>> {
   using Plain = T;
+  using Lanes = PackMask<T, n>;
+  using P = Pack<T, n>;
   static constexpr bool isVectorizable = false;  // it is a vector already
-  // Of a whole pack: a NaN in any lane, zeros in all of them.
-  static bool isNan(const Pack<T, n>& x) { return any(x != x); }
-  static bool isNan(const Pack<T, n>& x, const Pack<T, n>& y) { return any(x != x || y != y); }
-  static bool isZero(const Pack<T, n>& x) { return !any(x != Pack<T, n>(0)); }
-  static bool isFinite(const Pack<T, n>& x) { return !any(x - x != Pack<T, n>(0)); }
+  BURTORCH_INLINE static Lanes isNan(const P& x) { return x != x; }
+  BURTORCH_INLINE static Lanes isNan(const P& x, const P& y) { return x != x || y != y; }
+  BURTORCH_INLINE static Lanes isZero(const P& x) { return x == P(0); }
+  BURTORCH_INLINE static Lanes isFinite(const P& x) { return x - x == P(0); }
+  BURTORCH_INLINE static Lanes isUnreached(const P& g) { return haveSameBits(g, -P(0)); }
+  static Lanes isSame(const P& x, const P& y) { return haveSameBits(x, y) || (x != x && y != y); }
+
+ private:
+  using Bits = typename detail::PackVector<T, n>::Mask;
+  BURTORCH_INLINE static Lanes haveSameBits(const P& x, const P& y) {
+    return {Bits(x.lanes) == Bits(y.lanes)};
+  }
 };
 
 template <class T, std::size_t n> struct Mode<Pack<T, n>> {

@@ -1,10 +1,9 @@
-// exp, log, tanh, erf and square roots of SIMD vectors, all lanes at once: no branches, no tables, no calls.
+// exp, log, expm1, log1p, tanh and erf of SIMD vectors, all lanes at once: no branches, no tables, no calls.
 //
 // For any vector of floats or doubles of the compilers' vector extensions that is no wider than the machine's; pack.hpp
-// calls them for packs of any width. The largest errors are 1.1 ulp (exp), 1.4 (log), 2.7 (tanh) and 1.6 (erf), see
-// tests/simd/pack_math_test.cpp, over the whole range: overflow, denormal arguments and results, zeros of either sign,
-// infinities, NaN. A lane does not see its neighbours, so a number has the same bits in every lane; they may differ from
-// those of the C library. Rounding to nearest is assumed, as everywhere.
+// calls them for packs of any width. No error exceeds 2 ulp, see tests/simd/pack_math_test.cpp, over the whole range: overflow,
+// denormal arguments and results, zeros of either sign, infinities, NaN. A lane does not see its neighbours, so a number
+// has the same bits in every lane; they may differ from those of the C library. Rounding to nearest is assumed, as everywhere.
 //
 // The way is the usual one: exp(x) = 2^k exp(r) and log(2^k m) = k ln 2 + log(m), where a polynomial does for r and m.
 // Coefficients are minimax fits (Remez) of the relative error. Nothing depends on fused multiply-add; where the machine has
@@ -12,95 +11,34 @@
 // fused would be the compiler's choice, and might not be the same in every place that this is inlined into.
 #pragma once
 
-#include <cmath>
 #include <concepts>
-#include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <type_traits>
-#include <utility>
 
-#include "../base/config.hpp"
-
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
+#include "vectors.hpp"
 
 BURTORCH_FUSE_BEGIN
 namespace burtorch::inline BURTORCH_TARGET::vectors {
 
-template <class V> using NumberOf = std::remove_cvref_t<decltype(std::declval<V&>()[0])>;
-
-/// The bits of a vector, as unsigned words: 64-bit words have no signed shift to the right before AVX-512.
-template <class V> struct BitsOf {
-  using Word = std::conditional_t<sizeof(NumberOf<V>) == 4, std::uint32_t, std::uint64_t>;
-  typedef Word Type __attribute__((vector_size(sizeof(V))));
-};
-template <class V> using Words = typename BitsOf<V>::Type;
-
-template <class V> BURTORCH_INLINE Words<V> bitsOf(V x) { return reinterpret_cast<Words<V>>(x); }
-template <class V> BURTORCH_INLINE V numbersOf(Words<V> bits) { return reinterpret_cast<V>(bits); }
-/// The same number in every lane. Not V{} + number: that loses the sign of -0.
-template <class V> BURTORCH_INLINE V fill(NumberOf<V> number) { return number - V{}; }
-
-/// a < b ? a : b and a > b ? a : b, so b where either is NaN: one instruction on x86, of which g++ 12 makes a comparison and a
-/// selection for registers of AVX-512. Masked: it warns of its own _mm512_min_ps.
-template <class V> BURTORCH_INLINE V smaller(V a, V b) {
-  using T [[maybe_unused]] = NumberOf<V>;
-#if defined(__AVX512F__)
-  if constexpr (sizeof(V) == 64 && sizeof(T) == 4) return _mm512_mask_min_ps(a, 0xffff, a, b);
-  if constexpr (sizeof(V) == 64 && sizeof(T) == 8) return _mm512_mask_min_pd(a, 0xff, a, b);
-#endif
-#if defined(__AVX__)
-  if constexpr (sizeof(V) == 32 && sizeof(T) == 4) return _mm256_min_ps(a, b);
-  if constexpr (sizeof(V) == 32 && sizeof(T) == 8) return _mm256_min_pd(a, b);
-#endif
-  return a < b ? a : b;
-}
-template <class V> BURTORCH_INLINE V larger(V a, V b) {
-  using T [[maybe_unused]] = NumberOf<V>;
-#if defined(__AVX512F__)
-  if constexpr (sizeof(V) == 64 && sizeof(T) == 4) return _mm512_mask_max_ps(a, 0xffff, a, b);
-  if constexpr (sizeof(V) == 64 && sizeof(T) == 8) return _mm512_mask_max_pd(a, 0xff, a, b);
-#endif
-#if defined(__AVX__)
-  if constexpr (sizeof(V) == 32 && sizeof(T) == 4) return _mm256_max_ps(a, b);
-  if constexpr (sizeof(V) == 32 && sizeof(T) == 8) return _mm256_max_pd(a, b);
-#endif
-  return a > b ? a : b;
-}
-
-/// How a number type is laid out, and where exp, tanh and erf reach their limits.
+/// How a number type is laid out, and where exp and erf reach their limits.
 template <std::floating_point T> struct Layout;
 template <> struct Layout<float> {
   static constexpr std::uint32_t mantissaBits = 23, bias = 127;
   static constexpr std::uint32_t rootOfHalf = 0x3f3504f3;  // the bits of sqrt(1/2)
   // 16 bits of ln 2, so that their product with k is exact, and the rest.
   static constexpr float ln2High = 0x1.62e4p-1f, ln2Low = 0x1.7f7d1cp-20f, log2e = 0x1.715476p+0f;
-  static constexpr float expIsZero = -104, expIsInfinite = 89, tanhIsOne = 9.5, erfIsOne = 4;
+  static constexpr float expIsZero = -104, expIsInfinite = 89, erfIsOne = 4;
 };
 template <> struct Layout<double> {
   static constexpr std::uint64_t mantissaBits = 52, bias = 1023;
   static constexpr std::uint64_t rootOfHalf = 0x3fe6a09e667f3bcd;
   static constexpr double ln2High = 0x1.62e42fefa2p-1, ln2Low = 0x1.9ef35793c7673p-41,
                           log2e = 0x1.71547652b82fep+0;
-  static constexpr double expIsZero = -746, expIsInfinite = 710, tanhIsOne = 19.5, erfIsOne = 6;
+  static constexpr double expIsZero = -746, expIsInfinite = 710, erfIsOne = 6;
 };
 
-/// c0 + c2 x^2 + c4 x^4 + ...
-template <class V> BURTORCH_INLINE V everyOther(V, NumberOf<V> c) { return fill<V>(c); }
-template <class V> BURTORCH_INLINE V everyOther(V, NumberOf<V> c, NumberOf<V>) { return fill<V>(c); }
-template <class V, class... C>
-BURTORCH_INLINE V everyOther(V square, NumberOf<V> c, NumberOf<V>, C... higher) {
-  return everyOther(square, higher...) * square + c;
-}
-/// c0 + c1 x + c2 x^2 + ... in as many steps as Horner's rule takes, but in two chains that do not wait for each other.
-template <class V, class... C> BURTORCH_INLINE V polynomial(V x, V square, NumberOf<V> c, C... higher) {
-  return everyOther(square, higher...) * x + everyOther(square, c, higher...);
-}
-
-/// x = k ln 2 + rest with a whole k and |rest| <= ln 2 / 2, for exp and tanh.
+/// x = k ln 2 + rest with a whole k and |rest| <= ln 2 / 2, for exp and expm1.
 template <class V> struct Reduced {
   V rest;
   Words<V> twiceBiased;  // in its lowest bits k + 2 bias; above them rubbish that shifts push out
@@ -115,19 +53,22 @@ template <class V> BURTORCH_INLINE Reduced<V> reduce(V x) {
   return {(x - k * L::ln2High) - k * L::ln2Low, bitsOf(shifted)};
 }
 
-/// exp(r) - 1 for |r| <= ln 2 / 2, with a small relative error: r + r^2 h(r).
-template <class V> BURTORCH_INLINE V expMinusOne(V r) {
+/// exp(r) - 1 - r for |r| <= ln 2 / 2, with an error that is small against r: r^2 h(r).
+template <class V> BURTORCH_INLINE V expTail(V r) {
   const V square = r * r;
   if constexpr (std::is_same_v<NumberOf<V>, float>)
     return square * polynomial(r, square, 0x1.fffffep-2f, 0x1.5554aep-3f, 0x1.555676p-5f, 0x1.122886p-7f,
-                               0x1.6bebdcp-10f) +
-           r;
+                               0x1.6bebdcp-10f);
   else
     return square * polynomial(r, square, 0x1.0000000000005p-1, 0x1.5555555555539p-3, 0x1.55555555521f2p-5,
                                0x1.1111111119191p-7, 0x1.6c16c17f1281dp-10, 0x1.a01a017499ec7p-13,
                                0x1.a019a6bfc0f8cp-16, 0x1.71de8897554e4p-19, 0x1.28a2979919efap-22,
-                               0x1.ae6bb9e449f72p-26) +
-           r;
+                               0x1.ae6bb9e449f72p-26);
+}
+/// c + (exp(r) - 1), where c is 0 or larger than r: what c + r loses is added to what is small.
+template <class V> BURTORCH_INLINE V plusExpMinusOne(V c, V r) {
+  const V sum = c + r;
+  return (expTail(r) + (r - (sum - c))) + sum;
 }
 
 template <class V> BURTORCH_INLINE V exp(V x) {
@@ -139,19 +80,48 @@ template <class V> BURTORCH_INLINE V exp(V x) {
   // itself, and a denormal result is rounded once.
   const Words<V> half = k >> 1;
   const V first = numbersOf<V>(half << L::mantissaBits), second = numbersOf<V>((k - half) << L::mantissaBits);
-  return (expMinusOne(rest) * first + first) * second;
+  return plusExpMinusOne(fill<V>(1), rest) * first * second;
 }
 
-/// By e = exp(2 |x|) - 1 = 2^k (exp(r) - 1) + (2^k - 1): tanh(|x|) = e / (e + 2), which is exact enough down to 0.
+/// Near 0 it is x + x^3 N(x^2), farther out 1 - 2 / (exp(2 |x|) + 1), whose error is small against 1.
 template <class V> BURTORCH_INLINE V tanh(V x) {
-  using L = Layout<NumberOf<V>>;
-  const Words<V> sign = bitsOf(x) & bitsOf(fill<V>(-NumberOf<V>{}));
-  V size = numbersOf<V>(bitsOf(x) ^ sign);
-  size = smaller(fill<V>(L::tanhIsOne), size);
-  const auto [rest, k] = reduce(size + size);
-  const V power = numbersOf<V>((k - L::bias) << L::mantissaBits);
-  const V e = expMinusOne(rest) * power + (power - NumberOf<V>{1});
-  return numbersOf<V>(bitsOf(e / (e + NumberOf<V>{2})) | sign);
+  using T = NumberOf<V>;
+  const Words<V> sign = bitsOf(x) & bitsOf(fill<V>(-T{}));
+  const V size = numbersOf<V>(bitsOf(x) ^ sign);
+  const V square = size * size, fourth = square * square;
+  V near;
+  if constexpr (std::is_same_v<T, float>)
+    near = polynomial(square, fourth, -0x1.555554p-2f, 0x1.111066p-3f, -0x1.b9ee9p-5f, 0x1.638b54p-6f,
+                      -0x1.0bf4e8p-7f, 0x1.18e192p-9f);
+  else
+    near = polynomial(square, fourth, -0x1.55555555554ffp-2, 0x1.111111110acccp-3, -0x1.ba1ba1b5063e9p-5,
+                      0x1.664f477ad8c1fp-6, -0x1.226e162bc8054p-7, 0x1.d6cf2809677fcp-9,
+                      -0x1.7d68a2fdeadcdp-10, 0x1.336611bbaec84p-11, -0x1.df55711f905cap-13,
+                      0x1.43910f6f574p-14, -0x1.0da70762ad623p-16);
+  const V far = T{1} - T{2} / (exp(size + size) + T{1});
+  return numbersOf<V>(bitsOf(size < T(0.625) ? square * near * size + size : far) | sign);
+}
+
+/// x / (1 + e) for 0 <= e <= 1. What the sum loses is at most half an ulp of it, so of 1 / (1 + e), by which that matters,
+/// a straight line through [1, 2] is near enough.
+template <class V> BURTORCH_INLINE V overOnePlus(V x, V e) {
+  using T = NumberOf<V>;
+  const V sum = e + T{1}, lost = e - (sum - T{1}), quotient = x / sum;
+  return quotient - quotient * (lost * (T(1.457) - sum * T{0.5}));
+}
+
+/// 2^k ((1 - 2^-k) + (exp(r) - 1)), with 2^k in two factors as in exp.
+template <class V> BURTORCH_INLINE V expm1(V x) {
+  using T = NumberOf<V>;
+  using L = Layout<T>;
+  // Far below 0 nothing is left of exp(x), far above nothing of the 1.
+  const V limited = larger(fill<V>(-64), smaller(fill<V>(L::expIsInfinite), x));  // NaN stays
+  const auto [rest, k] = reduce(limited);
+  const Words<V> half = k >> 1;
+  const V first = numbersOf<V>(half << L::mantissaBits), second = numbersOf<V>((k - half) << L::mantissaBits);
+  const V inverse = limited > T{64} ? V{} : numbersOf<V>((3 * L::bias - k) << L::mantissaBits);
+  const V result = plusExpMinusOne(T{1} - inverse, rest) * first * second;
+  return x == T{0} ? x : result;  // of either sign
 }
 
 /// erf(x), made of bell = exp(-x^2), which a caller may need for itself. For 0 <= x < 1 it is x + x N(x^2), from 1 on
@@ -206,48 +176,46 @@ template <class V> BURTORCH_INLINE V logOfOnePlus(V f) {
   }
 }
 
-template <class V> BURTORCH_INLINE V log(V x) {
+/// x = 2^k (1 + f) with 1 + f around 1: of a positive number.
+template <class V> struct Scaled { V k, f; };
+template <class V> BURTORCH_INLINE Scaled<V> scaled(V x) {
   using T = NumberOf<V>;
   using L = Layout<T>;
-  using Limits = std::numeric_limits<T>;
   constexpr auto one = decltype(L::bias){1};
   constexpr T scale = static_cast<T>(one << L::mantissaBits);
-  const auto isDenormal = x < Limits::min();
+  const auto isDenormal = x < std::numeric_limits<T>::min();
   // The exponent counted from sqrt(1/2), so that m lies around 1: it is k + bias. Or-ing it into the bits of `scale`, whose
   // ulp is 1, makes it a floating-point number.
   const Words<V> bits = bitsOf(isDenormal ? x * scale : x) + ((L::bias << L::mantissaBits) - L::rootOfHalf);
   const V biased = numbersOf<V>((bits >> L::mantissaBits) | bitsOf(fill<V>(scale)));
   const V k = biased - (isDenormal ? fill<V>(scale + L::bias + L::mantissaBits) : fill<V>(scale + L::bias));
-  const V f = numbersOf<V>((bits & ((one << L::mantissaBits) - 1)) + L::rootOfHalf) - T{1};
+  return {k, numbersOf<V>((bits & ((one << L::mantissaBits) - 1)) + L::rootOfHalf) - T{1}};
+}
 
+template <class V> BURTORCH_INLINE V log(V x) {
+  using T = NumberOf<V>;
+  using L = Layout<T>;
+  using Limits = std::numeric_limits<T>;
+  const auto [k, f] = scaled(x);
   const V y = k * L::ln2High + (k * L::ln2Low + logOfOnePlus(f));
   const V atMostZero = x < T{0} ? fill<V>(Limits::quiet_NaN()) : fill<V>(-Limits::infinity());
   const V positive = x < Limits::infinity() ? y : x;  // infinity and NaN are their own logarithms
   return x <= T{0} ? atMostZero : positive;
 }
 
-/// Exactly rounded, as IEEE 754 has it. std::sqrt, lane by lane, is a branch and perhaps a call in every lane, because it
-/// sets errno.
-template <class V> BURTORCH_INLINE V sqrt(V x) {
+/// log(u) + rest / u, where u is 1 + x rounded and u + rest is 1 + x exactly.
+template <class V> BURTORCH_INLINE V log1p(V x) {
   using T = NumberOf<V>;
-#if __has_builtin(__builtin_elementwise_sqrt)
-  return __builtin_elementwise_sqrt(x);
-#else
-#if defined(__AVX512F__)
-  if constexpr (sizeof(V) == 64 && sizeof(T) == 4) return _mm512_mask_sqrt_ps(x, 0xffff, x);  // as `smaller`
-  if constexpr (sizeof(V) == 64 && sizeof(T) == 8) return _mm512_mask_sqrt_pd(x, 0xff, x);
-#endif
-#if defined(__AVX__)
-  if constexpr (sizeof(V) == 32 && sizeof(T) == 4) return _mm256_sqrt_ps(x);
-  if constexpr (sizeof(V) == 32 && sizeof(T) == 8) return _mm256_sqrt_pd(x);
-#endif
-#if defined(__SSE2__)
-  if constexpr (sizeof(V) == 16 && sizeof(T) == 4) return _mm_sqrt_ps(x);
-  if constexpr (sizeof(V) == 16 && sizeof(T) == 8) return _mm_sqrt_pd(x);
-#endif
-  for (std::size_t i = 0; i < sizeof(V) / sizeof(T); ++i) x[i] = std::sqrt(x[i]);
-  return x;
-#endif
+  using L = Layout<T>;
+  using Limits = std::numeric_limits<T>;
+  const V u = x + T{1}, back = u - T{1};
+  const V rest = (x - back) + (T{1} - (u - back));
+  const auto [k, f] = scaled(u);
+  const V y = k * L::ln2High + (k * L::ln2Low + (logOfOnePlus(f) + rest / u));
+  const V atMostMinusOne = x < T{-1} ? fill<V>(Limits::quiet_NaN()) : fill<V>(-Limits::infinity());
+  const V above = x < Limits::infinity() ? y : x;
+  const V inside = x == T{0} ? x : above;
+  return x <= T{-1} ? atMostMinusOne : inside;
 }
 
 }  // namespace burtorch::inline BURTORCH_TARGET::vectors
