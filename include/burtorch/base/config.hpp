@@ -45,7 +45,7 @@
 
 // Between these two, a product and a sum may become one fused operation where the machine has it, also when they come
 // from different functions. g++ does so by itself; clang fuses only inside one expression unless it is told.
-#ifdef __clang__
+#if defined(__clang__) && !defined(__wasm__)  // which has no such operation, and clang warns of the pragma
 #define BURTORCH_FUSE_BEGIN _Pragma("float_control(push)") _Pragma("clang fp contract(fast)")
 #define BURTORCH_FUSE_END _Pragma("float_control(pop)")
 #else
@@ -67,6 +67,8 @@
 #define BURTORCH_TARGET sse2
 #elif defined(__ARM_NEON)
 #define BURTORCH_TARGET neon
+#elif defined(__wasm_simd128__)
+#define BURTORCH_TARGET simd128
 #else
 #define BURTORCH_TARGET plain
 #endif

@@ -35,9 +35,13 @@ class ThreadPool final : public Workers {
 
   std::size_t size() const override { return size_; }
 
-  /// How many cores the machine has, at least 1.
+  /// How many cores the machine has, at least 1; 1 where a program cannot start threads.
   static std::size_t coreCount() {
+#if defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_PTHREADS__)
+    const std::size_t count = 1;  // the library would say how many the machine has all the same
+#else
     const std::size_t count = std::thread::hardware_concurrency();
+#endif
     return count > 0 ? count : 1;
   }
 
