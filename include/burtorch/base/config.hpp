@@ -15,7 +15,11 @@
 #endif
 
 #ifndef BURTORCH_THREADS
+#if defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_PTHREADS__)  // a program there cannot start any
+#define BURTORCH_THREADS 0
+#else
 #define BURTORCH_THREADS 1
+#endif
 #endif
 
 #ifndef BURTORCH_MESSAGES
