@@ -30,7 +30,7 @@ INTERNAL = {
     "viz/dot_text.hpp", "viz/plain_number.hpp", "viz/python_script.hpp",
 }
 # Names of those headers that users do write.
-PUBLIC = {"Binding", "Block", "BytePairMerge", "DotDirection", "DotOptions", "Instruction", "NodeIndex", "TapeCapacity", "TensorInfo"}
+PUBLIC = {"Binding", "Block", "BytePairMerge", "DotDirection", "DotOptions", "Instruction", "NodeIndex", "onlyOps", "TapeCapacity", "TensorInfo"}
 # Lines for names that have no /// comment. The list only shrinks: a new name gets its comment in the header.
 LINES = {
     "activationFromName": "The activation with that name",
@@ -43,7 +43,7 @@ LINES = {
     "Compiled": "A compile-time graph, as `compile` returns it",
     "ConstantRate": "The same learning rate at every step",
     "CurvePoint": "A point of a curve",
-    "defaultConfig": "The configuration that the build asks for (BURTORCH_NAMES, BURTORCH_CHECKS, NDEBUG)",
+    "defaultConfig": "The configuration that the build asks for (BURTORCH_NAMES, BURTORCH_CHECKS, BURTORCH_THREADS, NDEBUG)",
     "divInplace": "x /= y, as a new node",
     "DotDirection": "Whether a graph is drawn from top to bottom or from left to right",
     "DotOptions": "Size, contents, direction and title of a drawn graph",

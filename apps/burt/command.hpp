@@ -41,4 +41,18 @@ int optimise(std::span<const std::string> arguments);
 int plot(std::span<const std::string> arguments);
 int tokenize(std::span<const std::string> arguments);
 
+struct Subcommand {
+  const char *name, *usage;
+  int (*run)(std::span<const std::string> arguments);
+};
+inline constexpr Subcommand trainCommand{"train",
+                                         "  train gpt    train a decoder-only transformer on a text\n"
+                                         "  train mlp    train a character MLP on a list of words\n",
+                                         train};
+inline constexpr Subcommand sampleCommand{"sample", "  sample       generate text with a trained model\n",
+                                          sample};
+
+/// Those that this burt has: all of them (commands_all.cpp), or the two above (commands_few.cpp).
+std::span<const Subcommand> subcommands();
+
 }  // namespace burt

@@ -4,6 +4,7 @@
 // guessed once, in windows that do not overlap; what is left at the end, shorter than a window, is not seen. --batches takes
 // instead the samples that a validation during the training takes, so that both print the same number.
 #include <unistd.h>
+#include <algorithm>
 #include <burtorch/base/thread_pool.hpp>
 #include <burtorch/burtorch.hpp>
 #include <burtorch/oracle/token_oracle.hpp>
@@ -140,8 +141,8 @@ template <class Job> class Evaluation {
     for (TokenId token = 0; token < job.tokenizer().size(); ++token) {
       const std::string text = job.tokenizer().decode(token);
       bytes.push_back(static_cast<std::uint32_t>(text.size()));
-      characters.push_back(
-          static_cast<std::uint32_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; })));
+      characters.push_back(static_cast<std::uint32_t>(
+          std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; })));
     }
     Seen seen{.samples = chosen.size()};
     std::vector<TokenId> inputs(config_.context), targets(job.tokensPerSample(config_));

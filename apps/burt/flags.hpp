@@ -2,7 +2,9 @@
 // sentence. What a flag accepts is parsed in one place (`parse`), which also reads the options in a file's metadata.
 #pragma once
 
+#include <burtorch/base/number_text.hpp>
 #include <charconv>
+#include <concepts>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -22,25 +24,26 @@ struct BadInput : std::runtime_error {
 };
 
 /// A short text that reads back as the same value.
-inline std::string textOf(std::uint64_t number) { return std::to_string(number); }
+template <std::unsigned_integral N> std::string textOf(N number) { return std::to_string(number); }
 inline std::string textOf(double number) {
   char text[32];
   std::snprintf(text, sizeof text, "%g", number);  // 0.0003, where to_chars says 3e-04
   if (std::strtod(text, nullptr) == number) return text;
-  return {text, std::to_chars(text, text + sizeof text, number).ptr};
+  return burtorch::digits::shortest(number);
 }
 inline std::string textOf(bool isSet) { return isSet ? "1" : "0"; }
 inline std::string textOf(const std::string& text) { return text; }
 
 /// Reads a value in [least, most]; `who` begins the error: "--steps".
-inline void parse(std::uint64_t& number, const std::string& who, const std::string& text, std::uint64_t least,
-                  std::uint64_t most) {
+template <std::unsigned_integral N>
+void parse(N& number, const std::string& who, const std::string& text, std::uint64_t least,
+           std::uint64_t most) {
   std::uint64_t read = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), read);
   if (error != std::errc{} || end != text.data() + text.size() || read < least || read > most)
     throw BadInput(who + ": expected a whole number from " + textOf(least) + " to " + textOf(most) +
                    ", got '" + text + "'");
-  number = read;
+  number = static_cast<N>(read);
 }
 inline void parse(double& number, const std::string& who, const std::string& text, double least,
                   double most) {

@@ -1,4 +1,5 @@
 // burt graph: a graph with its values and gradients as DOT, or as a picture where Graphviz is installed.
+#include <algorithm>
 #include <burtorch/burtorch.hpp>
 #include <burtorch/io/atomic_file.hpp>
 #include <burtorch/nn/parameter_nodes.hpp>
@@ -20,7 +21,9 @@ struct GraphOptions {
   std::string model, out;
   std::uint64_t maxNodes = DotOptions{}.maxNodes;
 
-  DotOptions dot(std::string title) const { return {.maxNodes = maxNodes, .title = std::move(title)}; }
+  DotOptions dot(std::string title) const {
+    return {.maxNodes = static_cast<std::size_t>(maxNodes), .title = std::move(title)};
+  }
 };
 
 /// Gives a node the name of the variable that holds it.
@@ -105,8 +108,9 @@ struct MlpPicture {
   static void fill(const AnyTokenizer& tokenizer, std::span<TokenId> tokens, std::span<TokenId> targets) {
     const std::string_view names = defaultData::names(), word = names.substr(0, names.find('\n'));
     const std::size_t length = std::min(word.size(), tokens.size());
-    std::ranges::fill(tokens, 0);
-    std::ranges::copy(tokensOf(tokenizer, word, length), tokens.end() - static_cast<std::ptrdiff_t>(length));
+    std::fill(tokens.begin(), tokens.end(), 0);
+    const auto name = tokensOf(tokenizer, word, length);
+    std::copy(name.begin(), name.end(), tokens.end() - static_cast<std::ptrdiff_t>(length));
     targets[0] = 0;
   }
 };

@@ -16,32 +16,9 @@
 
 namespace {
 
-struct Command {
-  const char *name, *usage;
-  int (*run)(std::span<const std::string> arguments);
-};
-constexpr Command commands[] = {
-    {"train",
-     "  train gpt    train a decoder-only transformer on a text\n"
-     "  train mlp    train a character MLP on a list of words\n",
-     burt::train},
-    {"sample", "  sample       generate text with a trained model\n", burt::sample},
-    {"eval", "  eval         print the loss of a trained model over a text\n", burt::eval},
-    {"export", "  export       write the parameters of a run to a file for PyTorch and others\n",
-     burt::exportModel},
-    {"inspect", "  inspect      show the contents of a safetensors or .npy file, or of a run\n",
-     burt::inspect},
-    {"plot", "  plot         draw the attention or the embedding of a trained model as heat maps\n",
-     burt::plot},
-    {"tokenize", "  tokenize     show a text as GPT-2's tokens, or tokens as text\n", burt::tokenize},
-    {"optimise", "  optimise     minimise finite sums with PAGE, EF21, MARINA and others, and compare them\n",
-     burt::optimise},
-    {"graph", "  graph        draw a graph or a model, with values and gradients\n", burt::graph},
-};
-
 void printUsage() {
   std::printf("usage: %s COMMAND [options]\n\n", burt::self().c_str());
-  for (const Command& command : commands) std::fputs(command.usage, stdout);
+  for (const burt::Subcommand& command : burt::subcommands()) std::fputs(command.usage, stdout);
   std::printf(
       "\n"
       "  --help       show this text; after a command, its options\n"
@@ -61,7 +38,7 @@ int run(const std::vector<std::string>& arguments) {
     return 0;
   }
   std::string names;
-  for (const Command& command : commands) {
+  for (const burt::Subcommand& command : burt::subcommands()) {
     if (wanted == command.name) return command.run(std::span(arguments).subspan(1));
     names += std::string(names.empty() ? "" : ", ") + command.name;
   }
@@ -74,8 +51,10 @@ int run(const std::vector<std::string>& arguments) {
 
 bool burt::wantsRanks(std::span<const std::string> arguments) {
   if (arguments.empty() || (arguments[0] != "train" && arguments[0] != "optimise")) return false;
-  return std::ranges::find(arguments, "--mpi") != arguments.end() &&
-         std::ranges::find(arguments, "--help") == arguments.end();
+  const auto has = [&](const char* flag) {
+    return std::find(arguments.begin(), arguments.end(), flag) != arguments.end();
+  };
+  return has("--mpi") && !has("--help");
 }
 
 int main(int count, char** arguments) {

@@ -1,4 +1,5 @@
 // burt optimise: the methods of the paper's section 4 on finite sums, alone or compared.
+#include <algorithm>
 #include <burtorch/base/thread_pool.hpp>
 #include <burtorch/io/crc32c.hpp>
 #include <cstdio>
@@ -199,14 +200,14 @@ class Optimisation {
       const std::size_t end = std::min(list.find(',', at), list.size());
       names.push_back(list.substr(at, end - at));
       if (names.back().empty()) throw BadInput("--compare: expected names of methods, got '" + list + "'");
-      if (std::ranges::count(names, names.back()) > 1)
+      if (std::count(names.begin(), names.end(), names.back()) > 1)
         throw BadInput("--compare: '" + names.back() + "' is there twice");
       at = end + 1;
     }
     return names;
   }
   static std::string folderName(std::string name) {
-    std::ranges::replace(name, ':', '-');
+    std::replace(name.begin(), name.end(), ':', '-');
     return name;
   }
   fs::path newFolder() const {

@@ -147,7 +147,7 @@ inline std::unique_ptr<Problem> problemOf(const ProblemOptions& options) {
     return std::make_unique<SmoothProblem<decltype(f)>>(std::move(f), what);
   };
   const LinearOptions linear{.l2 = options.l2};
-  const std::uint64_t samples = options.samples > 0 ? options.samples : 200;
+  const auto samples = static_cast<std::size_t>(options.samples > 0 ? options.samples : 200);
   if (options.name == "logistic")
     return smooth(LogisticRegression<double>(rowsOf(options), linear), "logistic regression");
   if (options.name == "least-squares")
@@ -156,7 +156,7 @@ inline std::unique_ptr<Problem> problemOf(const ProblemOptions& options) {
     return smooth(SoftmaxRegression<double>(rowsOf(options), linear), "softmax regression");
   if (options.name == "quadratic")
     return smooth(Quadratic<double>({.samples = samples,
-                                     .dimension = options.dimension,
+                                     .dimension = static_cast<std::size_t>(options.dimension),
                                      .mu = 1,
                                      .L = options.condition,
                                      .seed = options.seed}),

@@ -50,7 +50,8 @@ inline std::string sparkline(const std::vector<double>& numbers, std::size_t wid
     means.push_back(sum / static_cast<double>(to - from));
   }
   if (means.empty()) return "";
-  const auto [low, high] = std::ranges::minmax(means);
+  const auto [least, most] = std::minmax_element(means.begin(), means.end());
+  const double low = *least, high = *most;
   std::string line;
   for (const double mean : means) {
     const double part = high > low ? (mean - low) / (high - low) : 0;

@@ -40,8 +40,8 @@ template <class Model, class Config> void write(const SampleOptions& options, co
       show(token);
     }
     if (isGpt && tokens.empty()) tokens.push_back(tokenizer.startOfText());
-    generate(owned.model, owned.parameters, tokens, options.length, {options.temperature, options.topK}, rng,
-             [&](TokenId token) {
+    generate(owned.model, owned.parameters, tokens, options.length,
+             {options.temperature, static_cast<std::size_t>(options.topK)}, rng, [&](TokenId token) {
                if (token == tokenizer.endOfText()) return true;
                show(token);
                return std::ferror(stdout) != 0;

@@ -3,6 +3,7 @@
 // All of a run is in one file, FOLDER/state.safetensors: parameters, optimiser, random stream, vocabulary and options. It
 // is replaced as a whole at every save, and only by a state whose loss is known to be finite. So whatever ends the run,
 // `--resume FOLDER` continues it from the last save with the bits of a run that was never interrupted.
+#include <algorithm>
 #include <burtorch/base/thread_pool.hpp>
 #include <burtorch/burtorch.hpp>
 #include <burtorch/checkpoint/training_file.hpp>
@@ -92,10 +93,10 @@ template <class Job> class Session {
         optimizer_(methodOf(options), owned_.parameters.size()),
         training_(train_, validation_, optimizer_, scheduleOf(options),
                   {.steps = options.steps,
-                   .batch = samplesPerStep(options),
+                   .batch = static_cast<std::size_t>(samplesPerStep(options)),
                    .clipNorm = options.clip,
                    .evaluateEvery = options.evaluateEvery,
-                   .evaluationSamples = validationSamples(options)},
+                   .evaluationSamples = static_cast<std::size_t>(validationSamples(options))},
                   options.seed),
         metadata_(metadataOf(config_, job_.tokenizer())) {
     describe(options_, runPrefix, metadata_);
@@ -176,7 +177,7 @@ template <class Job> class Session {
     const auto& blocks = owned_.model.layout().blocks();
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       const std::span<const float> from = whole.parameters.values(whole.model.layout().blocks()[i]);
-      std::ranges::copy(from.first(blocks[i].size()), owned_.parameters.values(blocks[i]).begin());
+      std::copy_n(from.begin(), blocks[i].size(), owned_.parameters.values(blocks[i]).begin());
     }
   }
 
@@ -421,8 +422,8 @@ template <class Job> int Session<Job>::endAfterLoss(const std::string& lost, Met
   const int signal = StopSignals::received();
   std::fprintf(stderr, "burt: %s%s\n", lost.c_str(),
                signal != 0 ? " (launchers send the signal when a rank has died)" : "");
-  const bool isFinite =
-      std::ranges::all_of(owned_.parameters.values(), [](float x) { return std::isfinite(x); });
+  const std::span<const float> values = owned_.parameters.values();
+  const bool isFinite = std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
   if (isFinite && savedStep_ != training_.stepsDone()) save();
   writePicture(metrics);
   std::printf("stopped after step %llu; resume, on any number of ranks or without --mpi, with: %s --mpi\n",

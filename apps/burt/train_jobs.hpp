@@ -57,8 +57,9 @@ struct GptJob {
 
   std::string sampleText(OwnedModel<Model>& owned, const TrainOptions& options, burtorch::Rng rng) const {
     std::vector<burtorch::TokenId> tokens{corpus.tokens()[0]};
-    generate(owned.model, owned.parameters, tokens, options.sampleLength, {options.temperature, options.topK},
-             rng, [](burtorch::NodeIndex) { return false; });
+    generate(owned.model, owned.parameters, tokens, options.sampleLength,
+             {options.temperature, static_cast<std::size_t>(options.topK)}, rng,
+             [](burtorch::NodeIndex) { return false; });
     TokensShown shown(tokenizer());
     std::string text;
     for (const burtorch::TokenId token : std::span(tokens).subspan(1)) text += shown.push(token);
@@ -110,7 +111,8 @@ struct MlpJob {
     std::string text;
     for (std::size_t length = 0; length < options.sampleLength;) {
       std::vector<burtorch::TokenId> tokens;
-      generate(owned.model, owned.parameters, tokens, 40, {options.temperature, options.topK}, rng,
+      generate(owned.model, owned.parameters, tokens, 40,
+               {options.temperature, static_cast<std::size_t>(options.topK)}, rng,
                [](burtorch::TokenId token) { return token == 0; });
       text += text.empty() ? "" : "  ";
       TokensShown shown(tokenizer());

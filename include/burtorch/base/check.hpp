@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <exception>
 
+#include "config.hpp"
+
 namespace burtorch {
 
 /// The kind of a problem, for programs that react to it.
@@ -67,20 +69,28 @@ namespace errors {
 /// Reports a problem; `format` is printf's. Without a code it is an invalid argument.
 [[noreturn, gnu::cold, gnu::noinline, gnu::format(printf, 2, 3)]] inline void fail(ErrorCode code,
                                                                                    const char* format, ...) {
-  char sentence[256];
-  std::va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(sentence, sizeof sentence, format, arguments);
-  va_end(arguments);
-  errors::raise(code, sentence);
+  if constexpr (formatsMessages) {
+    char sentence[256];
+    std::va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    errors::raise(code, sentence);
+  } else {
+    errors::raise(code, format);
+  }
 }
 [[noreturn, gnu::cold, gnu::noinline, gnu::format(printf, 1, 2)]] inline void fail(const char* format, ...) {
-  char sentence[256];
-  std::va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(sentence, sizeof sentence, format, arguments);
-  va_end(arguments);
-  errors::raise(ErrorCode::invalidArgument, sentence);
+  if constexpr (formatsMessages) {
+    char sentence[256];
+    std::va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    errors::raise(ErrorCode::invalidArgument, sentence);
+  } else {
+    errors::raise(ErrorCode::invalidArgument, format);
+  }
 }
 
 }  // namespace burtorch

@@ -21,23 +21,28 @@
 #include <unistd.h>
 #endif
 
+#include "config.hpp"
 #include "workers.hpp"
 
 namespace burtorch {
 
 class ThreadPool final : public Workers {
  public:
-  /// `threads` in all, the caller's included; 0: as many as the machine has cores.
-  explicit ThreadPool(std::size_t threads = 0) : size_(threads > 0 ? threads : coreCount()) { start(); }
+  /// `threads` in all, the caller's included; 0: as many as the machine has cores. Where the default configuration has no
+  /// threads, and so one current tape, there is only the caller.
+  explicit ThreadPool(std::size_t threads = 0)
+      : size_(threads > 0 && defaultConfig.threads ? threads : coreCount()) {
+    start();
+  }
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
   ~ThreadPool() override { stop(); }
 
   std::size_t size() const override { return size_; }
 
-  /// How many cores the machine has, at least 1.
+  /// How many cores the machine has, at least 1; 1 in a program without threads.
   static std::size_t coreCount() {
-    const std::size_t count = std::thread::hardware_concurrency();
+    const std::size_t count = defaultConfig.threads ? std::thread::hardware_concurrency() : 1;
     return count > 0 ? count : 1;
   }
 

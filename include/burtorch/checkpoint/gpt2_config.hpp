@@ -10,11 +10,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "../base/number_text.hpp"
 #include "../io/json.hpp"
 #include "../io/printable.hpp"
 #include "../model/gpt.hpp"
@@ -52,7 +52,7 @@ class ConfigReader {
                           : config_.vocabulary == 0 ? "vocab_size"
                                                     : nullptr;
     if (missing != nullptr) refuse(std::string("it has no '") + missing + "'");
-    if (std::ranges::count(dropouts_, dropouts_[0]) == 3) config_.dropout = dropouts_[0];
+    if (std::count(dropouts_.begin(), dropouts_.end(), dropouts_[0]) == 3) config_.dropout = dropouts_[0];
     config_.check();
     return config_;
   }
@@ -68,7 +68,8 @@ class ConfigReader {
       if (!reader_.takesNull()) readSize(key, config_.hidden);
     } else if (key == "layer_norm_epsilon") {
       config_.normEpsilon = reader_.real();
-    } else if (const auto at = std::ranges::find(gpt2::dropoutNames, key); at != gpt2::dropoutNames.end()) {
+    } else if (const auto at = std::find(gpt2::dropoutNames.begin(), gpt2::dropoutNames.end(), key);
+               at != gpt2::dropoutNames.end()) {
       readDropout(key, dropouts_[static_cast<std::size_t>(at - gpt2::dropoutNames.begin())]);
     } else if (key == "activation_function") {
       readActivation();
@@ -166,8 +167,7 @@ inline std::string gpt2ConfigToJson(const GptConfig& config) {
   add("n_ctx", std::to_string(config.context));
   add("vocab_size", std::to_string(config.vocabulary));
   const auto addReal = [&](std::string_view key, double value) {
-    char text[32];
-    add(key, value == 0 ? "0.0" : std::string(text, std::to_chars(text, text + sizeof text, value).ptr));
+    add(key, value == 0 ? "0.0" : digits::shortest(value));
   };
   addReal("layer_norm_epsilon", config.normEpsilon);
   for (const std::string_view name : gpt2::dropoutNames) addReal(name, config.dropout);

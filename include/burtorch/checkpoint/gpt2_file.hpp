@@ -182,11 +182,12 @@ void saveGpt2(const std::string& folder, const Gpt<T, C>& gpt, const ParameterSt
   for (const Parameter& block : model.layout().blocks()) {
     const std::string& ours = model.layout().name(block);
     const gpt2::Name name = gpt2::nameOf(ours);
-    const auto found =
-        std::ranges::find_if(layout.blocks(), [&](const Parameter& b) { return layout.name(b) == ours; });
+    const std::span<const Parameter> blocks = layout.blocks();
+    const auto found = std::find_if(blocks.begin(), blocks.end(),
+                                    [&](const Parameter& b) { return layout.name(b) == ours; });
     std::vector<std::uint64_t> shape = safetensors::shapeOf(block);
     std::span<const T> numbers;
-    if (found == layout.blocks().end()) {
+    if (found == blocks.end()) {
       numbers = own.emplace_back(block.size());
     } else if (name.isTurned) {
       auto& turned = own.emplace_back(block.size());

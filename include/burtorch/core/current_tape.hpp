@@ -8,18 +8,18 @@ namespace burtorch::inline BURTORCH_TARGET {
 
 template <class T, Config C> void Tape<T, C>::ensure(TapeCapacity extra) {
   if (hasRoom(extra)) return;
-  if (base_ == this && firstOwn_ != 0)
+  if (C.threads && !isBuilder() && firstOwn_ != 0)
     fail("the tape is split among builders: record on one of them, or join them first");
   requireIndices(extra);  // first: the sum could wrap
   const TapeCapacity needed = used() + extra, room = arrays_.room();
   requireIndices(needed);
-  if (base_ != this)
+  if (isBuilder())
     fail(
         ErrorCode::outOfRoom,
         "this builder's segment is full: it ends at scalar %zu, instruction %zu and word %zu of the tape; it "
         "needed to reach %zu, %zu and %zu: split the tape with more room for it",
         room.scalars, room.instructions, room.words, needed.scalars, needed.instructions, needed.words);
-  if (!isGrowing_ || !C.allocates)
+  if (isFixed_ || !C.allocates)
     fail(ErrorCode::outOfRoom,
          "the tape is full: %zu scalars, %zu instructions and %zu words are needed, it has room for %zu, %zu "
          "and %zu",
@@ -30,11 +30,11 @@ template <class T, Config C> void Tape<T, C>::ensure(TapeCapacity extra) {
 }
 
 template <class T, Config C> void Tape<T, C>::check(const Handle<C>& handle) const {
-  if (handle.tape != base_)
+  if (handle.tape != &whole())
     fail(handle.tape == nullptr
              ? "a default-constructed Range or handle is used; assign it first"
              : "a Value of another tape is used: make its tape current, or copy its number");
-  if (handle.index >= base_->size() && handle.index < firstOwn_)
+  if (handle.index >= whole().size() && handle.index < firstOwn_)
     fail("a Value of another builder is used: node %u; join the builders first", handle.index);
   if (handle.index >= size() || arrays_.epochs.data()[handle.index] != handle.epoch)
     fail("a Value from before a rewind is used: node %u is gone", handle.index);
@@ -47,35 +47,46 @@ template <class T, Config C> void Tape<T, C>::failUnbound(std::size_t needed, st
        static_cast<int>(layer.size()), layer.data(), needed, binding_.size);
 }
 template <class T, Config C> void Tape<T, C>::requireWhole(const char* who) const {
-  if (base_ != this) fail("%s: a builder holds only a part of the graph; join the builders first", who);
+  if (isBuilder()) fail("%s: a builder holds only a part of the graph; join the builders first", who);
 }
 
 template <class T, Config C> void Tape<T, C>::requireOwn(const Mark& mark) const {
-  if (mark.codeSize + mark.bias < firstOwn_ && base_ != this)
+  if (mark.codeSize + mark.bias < firstOwn_ && isBuilder())
     fail("rewind: a builder can only rewind to its own marks");
   if (mark.owner.tape != nullptr && mark.owner.tape != this)
     fail("rewind: the mark belongs to another tape; use a mark of this one");
   if (!isValid(mark)) fail("rewind: the mark is stale, the tape was rewound below it since; take a new mark");
 }
 
-/// The tape of a thread that did not make one. Objects with static or thread-local storage may outlive it.
+/// Whether the tape below has died. Objects with static or thread-local storage may outlive it.
+template <class T, Config C> inline constinit thread_local bool isThreadTapeGone = false;
+template <class T, Config C>
+requires(!C.threads) inline constinit bool isThreadTapeGone<T, C> = false;
+/// The tape of a thread that did not make one.
 template <class T, Config C> struct ThreadTape {
   Tape<T, C> tape;
-  ~ThreadTape() { isGone = true; }
-
-  static inline constinit thread_local bool isGone = false;
+  ~ThreadTape() { isThreadTapeGone<T, C> = true; }
 };
+/// Made when a thread first asks for it.
+template <class T, Config C> Tape<T, C>& threadTape() {
+  if constexpr (C.threads) {
+    static thread_local ThreadTape<T, C> own;
+    return own.tape;
+  } else {
+    static ThreadTape<T, C> programs;
+    return programs.tape;
+  }
+}
 
 template <class T, Config C> void Tape<T, C>::makeRoom(TapeCapacity extra) {
   if (currentTapeSlot<T, C> == &noTape<T, C>) {
     if constexpr (C.allocates) {
       // The script-like default: every thread has a growing tape of its own, made when it first records something.
-      if (ThreadTape<T, C>::isGone)
+      if (isThreadTapeGone<T, C>)
         fail(
             "this thread's tape has been destroyed: to record in a destructor of a static or thread-local "
             "object, make a Tape there and put a CurrentTape in scope");
-      static thread_local ThreadTape<T, C> threadTape;
-      currentTapeSlot<T, C> = &threadTape.tape;
+      currentTapeSlot<T, C> = &threadTape<T, C>();
     } else {
       fail("no tape is current: make one in your memory and put a CurrentTape in scope");
     }

@@ -18,6 +18,7 @@
 #include "random_pass.hpp"
 #include "selection.hpp"
 #include "sweep_options.hpp"
+#include "tape_graph.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
 
@@ -26,36 +27,6 @@ namespace detail {
 /// Which knobs are set.
 struct Knobs {
   bool stops, selects, keeps, reports;
-};
-
-/// The instructions of a tape up to a root, for the analysis.
-template <class T, Config C> class TapeGraph {
- public:
-  TapeGraph(const Tape<T, C>& tape, std::size_t instructions) : tape_(tape), count_(instructions) {}
-
-  /// Calls `visit(k, instruction, info, first, count)` in order.
-  template <class Visit> void forEach(Visit visit) const {
-    NodeIndex first = 0;
-    for (std::size_t k = 0; k < count_; ++k) {
-      const Instruction code = tape_.code()[k];
-      const OpInfo& info = tape_.infoOf(code.op());
-      const NodeIndex count = info.writesMany() ? code.b() : 1;
-      visit(k, code, info, first, count);
-      first += count;
-    }
-  }
-  /// Calls `visit(operand, count)` for every parameter range that an instruction reads.
-  template <class Visit>
-  static void forEachParameter(Instruction code, const OpInfo& info, const Word* words, Visit visit) {
-    if (!info.isLayer()) return;
-    const Word* at = words + code.a();
-    for (const Word* block = at + 1; block < at + 1 + 2 * at[0]; block += 2)
-      if (const OperandWord operand(block[0]); operand.isParameter()) visit(operand, block[1]);
-  }
-
- private:
-  const Tape<T, C>& tape_;
-  std::size_t count_;
 };
 
 /// Hands a block whose gradient is final to the caller, if it is wanted.
@@ -137,7 +108,7 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
         }
       }
       const Instruction code = tape_.code()[k];
-      const OpInfo& info = tape_.infoOf(code.op());
+      OpShape info = tape_.shapeOf(code.op());
       const NodeIndex count = info.writesMany() ? code.b() : 1, first = last + 1 - count;
       if (!info.isLeaf() && marks_.hasAny(first, count, 1) &&
           (!knobs.selects || selection_.isVaried(first, count, 1))) {
@@ -189,7 +160,7 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
   template <class Visit> void forEachLeaf(Visit visit) const {
     if (leafCount_ == 0) return;
     std::size_t at = 0;
-    graph_.forEach([&](std::size_t, Instruction, const OpInfo& info, NodeIndex first, NodeIndex count) {
+    graph_.forEach([&](std::size_t, Instruction, OpShape info, NodeIndex first, NodeIndex count) {
       if (!info.isLeaf()) return;
       for (NodeIndex i = 0; i < count; ++i) visit(first + i, at++);
     });
@@ -229,8 +200,7 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
     };
     start(position_.instruction + 1, position_.last + 1);
     if constexpr (knobs.reports) start(0, 0);
-    graph_.forEach([&](std::size_t k, Instruction code, const OpInfo& info, NodeIndex first,
-                       NodeIndex count) {
+    graph_.forEach([&](std::size_t k, Instruction code, OpShape info, NodeIndex first, NodeIndex count) {
       const auto set = [&](std::size_t from, std::size_t end) {
         if (from >= end) return;
         if (k < start_) start(k, first);
@@ -256,7 +226,7 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
 
   // --- One instruction ---
 
-  void pass(Instruction code, const OpInfo& info, NodeIndex first, NodeIndex last) {
+  void pass(Instruction code, OpShape info, NodeIndex first, NodeIndex last) {
     Frame<T> frame = tape_.frame();
     if constexpr (knobs.selects) frame.selection = &selection_;
     Sweep<T, C> sweep(tape_);
@@ -288,7 +258,7 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
   void findFirstUses() {
     const Binding<T>& bound = tape_.binding();
     for (std::size_t id = 0; id < bound.blockCount; ++id) firstUse_[id] = never;
-    graph_.forEach([&](std::size_t k, Instruction code, const OpInfo& info, NodeIndex, NodeIndex) {
+    graph_.forEach([&](std::size_t k, Instruction code, OpShape info, NodeIndex, NodeIndex) {
       Graph::forEachParameter(code, info, tape_.words(), [&](OperandWord operand, NodeIndex) {
         std::size_t& use = firstUse_[blockOf(operand.first())];
         if (use == never) use = k;
@@ -297,7 +267,7 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
     for (std::size_t id = 0; id < bound.blockCount; ++id)
       if (firstUse_[id] == never) reportBlock(bound, options_, id);
   }
-  void reportFinal(std::size_t k, Instruction code, const OpInfo& info) {
+  void reportFinal(std::size_t k, Instruction code, OpShape info) {
     Graph::forEachParameter(code, info, tape_.words(), [&](OperandWord operand, NodeIndex) {
       const std::size_t id = blockOf(operand.first());
       if (firstUse_[id] != k) return;

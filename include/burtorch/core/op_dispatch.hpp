@@ -307,10 +307,13 @@ template <class Op, class T> constexpr UserOp<T> makeUserOp() {
 template <class Op, class T> inline constexpr UserOp<T> userOpOf = makeUserOp<Op, T>();
 
 template <class Op, class T, Config C> BURTORCH_INLINE Opcode opcodeOn([[maybe_unused]] Tape<T, C>& tape) {
-  if constexpr (OpList::contains<Op>)
+  if constexpr (OpList::contains<Op>) {
+    static_assert(C.ops.has(OpList::indexOf<Op>()),
+                  "this operator is not among Config::ops; add it to the tape's configuration");
     return OpList::indexOf<Op>();
-  else
+  } else {
     return tape.userOpcode(&userOpOf<Op, T>);
+  }
 }
 
 }  // namespace burtorch::inline BURTORCH_TARGET

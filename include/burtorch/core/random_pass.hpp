@@ -10,8 +10,8 @@ namespace burtorch::inline BURTORCH_TARGET::detail {
 /// Passes on what `keep` keeps of an instruction that writes `first` to `last`. `pull` passes all of it on;
 /// `mark(first, count, stride)` hears where something has arrived.
 template <class T, class Pull, class Mark>
-void passSome(const KeepEdges& keep, const Frame<T>& frame, Instruction code, const OpInfo& info,
-              NodeIndex first, NodeIndex last, Pull pull, Mark mark) {
+void passSome(const KeepEdges& keep, const Frame<T>& frame, Instruction code, OpShape info, NodeIndex first,
+              NodeIndex last, Pull pull, Mark mark) {
   const auto passAll = [&] {
     forEachReachedRange(code, info, frame.words, frame.values, mark);
     pull();

@@ -76,7 +76,7 @@ template <class T, Config C> class Sweep {
 
   void setUnreached(Position root) {
     T* g = tape_.frame().gradients;
-    walk(root, [&](Instruction, const OpInfo& info, NodeIndex first, NodeIndex last, std::size_t) {
+    walk(root, [&](Instruction, OpShape info, NodeIndex first, NodeIndex last, std::size_t) {
       if (info.isLeaf()) return;
       for (NodeIndex node = first; node <= last; ++node)
         g[node] = select(Traits::isZero(g[node]), -T{0}, g[node]);
@@ -121,7 +121,7 @@ template <class T, Config C> class Sweep {
     }
     [[gnu::noinline]] void setOperands(Instruction code) const {
       forEachReachedRange(
-          code, tape.infoOf(code.op()), tape.words(), tape.frame().values,
+          code, tape.shapeOf(code.op()), tape.words(), tape.frame().values,
           [&](NodeIndex first, NodeIndex count, std::int32_t stride) { marks.set(first, count, stride); });
     }
 
@@ -143,7 +143,7 @@ template <class T, Config C> class Sweep {
     setUnreached(root);
     reach(root.last);
     forEachRoot(reach);
-    walk(root, [&](Instruction code, const OpInfo& info, NodeIndex first, NodeIndex last, std::size_t k) {
+    walk(root, [&](Instruction code, OpShape info, NodeIndex first, NodeIndex last, std::size_t k) {
       const Lanes lanes = reachedLanes(tape_.frame().gradients, first, last);
       if (!any(lanes)) return;
       if (k <= resume) pullFunction(code.op())(tape_.frame(), code, last, Reached::lanes);
@@ -160,7 +160,7 @@ template <class T, Config C> class Sweep {
     NodeIndex last = from.last;
     for (std::size_t k = from.instruction + 1; k-- > tape_.leadingLeaves();) {
       const Instruction code = tape_.code()[k];
-      const OpInfo& info = tape_.infoOf(code.op());
+      const OpShape info = tape_.shapeOf(code.op());
       const NodeIndex first = last + 1 - (info.writesMany() ? code.b() : 1);
       visit(code, info, first, last, k);
       last = first - 1;
@@ -173,10 +173,13 @@ template <class T, Config C> class Sweep {
 
 // Out of the class: functions in it are inline, and compilers do not leave those to another file.
 template <class T, Config C>
-const std::array<typename Sweep<T, C>::Pull, OpList::size> Sweep<T, C>::pulls =
-    []<class... Ops>(TypeList<Ops...>) {
-      return std::array<Pull, sizeof...(Ops)>{&pull<Ops, T>...};
-    }(OpList{});
+const std::array<typename Sweep<T, C>::Pull, OpList::size> Sweep<T, C>::pulls = [] {
+  std::array<Pull, OpList::size> pulls{};
+  OpList::forEach([&]<class Op>() {
+    if constexpr (C.ops.has(OpList::indexOf<Op>())) pulls[OpList::indexOf<Op>()] = &pull<Op, T>;
+  });
+  return pulls;
+}();
 
 template <class T, Config C>
 template <class Policy>
@@ -205,7 +208,7 @@ const Instruction* Sweep<T, C>::runFast(const Tape<T, C>& tape, std::size_t root
         return code;
     if constexpr (Policy::knowsReached) {
       if (!policy.marks.has(last)) {
-        const NodeIndex count = code < singles && tape.infoOf(here.op()).writesMany() ? here.b() : 1;
+        const NodeIndex count = code < singles && tape.shapeOf(here.op()).writesMany() ? here.b() : 1;
         if (count == 1 || !policy.marks.hasAny(last + 1 - count, count, 1)) {
           last -= count;
           policy.skip(code, last, singles);
@@ -260,7 +263,7 @@ const Instruction* Sweep<T, C>::runFast(const Tape<T, C>& tape, std::size_t root
         g = gradients[last];
       }
     };
-    if (!OpList::visitAt(here.op(), visit)) {
+    if (!OpList::template visitAt<C.ops>(here.op(), visit)) {
       const UserOp<T>& op = *tape.userOp(here.op());
       if (!op.pull(tape.frame(), here, last, known))
         step = Step::nanFromZero;
@@ -278,7 +281,7 @@ template <class T, Config C> void Sweep<T, C>::clearSwept() {
   tape_.requireWhole("backward");  // a builder always comes here: it begins as if it had been swept
   T* gradients = tape_.frame().gradients;
   walk(tape_.at(tape_.sweptCode() - 1),
-       [&](Instruction, const OpInfo& info, NodeIndex first, NodeIndex last, std::size_t) {
+       [&](Instruction, OpShape info, NodeIndex first, NodeIndex last, std::size_t) {
          if (info.isLeaf()) return;
          std::fill(gradients + first, gradients + last + 1, T{0});
        });

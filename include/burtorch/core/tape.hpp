@@ -25,13 +25,13 @@ template <class T, Config C> class Tape {
   /// Grows as needed.
   constexpr Tape() = default;
   /// Allocates once; what does not fit is an error and changes nothing.
-  explicit Tape(TapeCapacity room) requires(C.allocates) : isGrowing_(false) {
+  explicit Tape(TapeCapacity room) requires(C.allocates) : isFixed_(true) {
     arrays_.allocate(room);
     startEpoch();
     updateLimit();
   }
   /// Lives in the caller's memory and never allocates. `room` must fit: see requiredBytes.
-  Tape(std::span<std::byte> memory, TapeCapacity room) : isGrowing_(false) {
+  Tape(std::span<std::byte> memory, TapeCapacity room) : isFixed_(true) {
     arrays_.borrow(memory, room);
     startEpoch();
     updateLimit();
@@ -127,7 +127,7 @@ template <class T, Config C> class Tape {
       fail("bind: the tape has nodes of %zu parameters in %zu blocks, got %zu in %zu others; rewind it first",
            binding_.size, binding_.blockCount, parameters.size, parameters.blockCount);
     binding_ = parameters;
-    firstParameter_ = noNode;
+    areParametersNodes_ = false;
   }
   template <class Store>
   requires requires(Store& store) { Binding<T>(store.binding()); }
@@ -196,14 +196,14 @@ template <class T, Config C> class Tape {
   BURTORCH_INLINE Handle<C> handle(NodeIndex node) {
     if constexpr (C.checks) {
       arrays_.epochs.data()[node] = epoch_;
-      return {node, epoch_, base_};
+      return {node, epoch_, &whole()};
     } else {
       return {node};
     }
   }
   Handle<C> handleOf(NodeIndex node) const {
     if constexpr (C.checks)
-      return {node, arrays_.epochs.data()[node], base_};
+      return {node, arrays_.epochs.data()[node], &whole()};
     else
       return {node};
   }
@@ -224,13 +224,14 @@ template <class T, Config C> class Tape {
   const OpInfo& infoOf(Opcode op) const {
     return op < firstUserOpcode ? OpList::infos[op] : userOp(op)->info;
   }
+  OpShape shapeOf(Opcode op) const { return op < firstUserOpcode ? OpList::shapes[op] : userOp(op)->info; }
 
   /// An operand of a layer as its word, after a check that it is there.
   NodeIndex operandWord(Block block, std::string_view layer) const {
     const std::size_t end = std::size_t{block.first} + block.count;
     if (block.isParameter) {
       if (end > binding_.size) failUnbound(end, layer);
-      if (firstParameter_ != noNode) block = {firstParameter_ + block.first, block.count};
+      if (areParametersNodes_) block = {firstParameter_ + block.first, block.count};
     } else if (end > size()) {
       fail("%.*s: its operand ends at node %zu, the tape has %zu; was it rewound?",
            static_cast<int>(layer.size()), layer.data(), end, size());
@@ -247,7 +248,7 @@ template <class T, Config C> class Tape {
   };
   std::size_t outputCount(std::size_t instruction) const {
     const Instruction code = arrays_.code.data()[instruction];
-    return infoOf(code.op()).writesMany() ? code.b() : 1;
+    return shapeOf(code.op()).writesMany() ? code.b() : 1;
   }
   /// The position of an instruction.
   Position at(std::size_t instruction) const {
@@ -292,8 +293,10 @@ template <class T, Config C> class Tape {
   std::string_view nameOf(NodeIndex node) const;
 
  private:
+  bool isBuilder() const { return C.threads && built_ != nullptr; }
+  const Tape& whole() const { return isBuilder() ? *built_ : *this; }
   [[gnu::noinline]] Position findBelow(NodeIndex node) const {
-    const Tape& tape = node < base_->size() ? *base_ : *this;
+    const Tape& tape = node < whole().size() ? whole() : *this;
     std::size_t instruction = tape.tailCode_, first = instruction + tape.bias_;
     if (node >= first) return {node - tape.bias_, node};
     do first -= outputCount(--instruction);
@@ -324,16 +327,17 @@ template <class T, Config C> class Tape {
   std::size_t leadingLeaves_ = 0;  // instructions before this one are all leaves
   NodeIndex sweptCode_ = 0;
   TapeArrays<T, C> arrays_;
-  bool isGrowing_ = true;
+  bool isFixed_ = false;
+  bool areParametersNodes_ = false;
   std::uint8_t userOpCount_ = 0;
   const UserOp<T>* userOps_[maxUserOps] = {};
   NodeIndex epoch_ = 0;  // a new one at every rewind; only with checks
   Binding<T> binding_;
-  static constexpr NodeIndex noNode = static_cast<NodeIndex>(maxIndex);
-  NodeIndex firstParameter_ = noNode;  // where the parameters are nodes of this tape
-  // Of a builder: the tape that it builds, which holds the nodes before its own, and the first of its own.
+  NodeIndex firstParameter_ = 0;  // where the parameters are nodes of this tape
+  // Of a builder: the tape that it builds, which holds the nodes before its own, and the first of its own. (Of others not
+  // `this`: `noTape` is all zeros, and takes no room in a program's file.)
   template <class U, Config D, std::size_t most> friend class Builders;
-  const Tape* base_ = this;
+  const Tape* built_ = nullptr;
   std::size_t firstOwn_ = 0;
 };
 

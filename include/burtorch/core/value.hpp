@@ -160,7 +160,7 @@ template <class T, Config C> class Range {
   }
   std::span<T> slice(std::span<T> all) const {
     if (count_ == 0) return {};
-    if (stride_ != 1) fail("a range with stride %d has no contiguous span", stride_);
+    if (stride_ != 1) fail("a range with stride %d has no contiguous span", static_cast<int>(stride_));
     if (first() + std::size_t{count_} > all.size())
       fail("a Range of %u elements from node %u on reaches beyond the tape of %zu: it was rewound since",
            count_, first(), all.size());
@@ -192,8 +192,9 @@ template <class T, Config C> Range<T, C> Tape<T, C>::leaves(std::size_t count, T
 
 template <class T, Config C> void Tape<T, C>::bind(const Range<T, C>& nodes) {
   if (nodes.stride() != 1)
-    fail("bind: parameters lie side by side, got a range with stride %d", nodes.stride());
+    fail("bind: parameters lie side by side, got a range with stride %d", static_cast<int>(nodes.stride()));
   bind(Binding<T>{.size = nodes.size()});
+  areParametersNodes_ = true;
   firstParameter_ = nodes.size() > 0 ? indexOf(nodes[0].handle()) : 0;
 }
 
@@ -251,6 +252,8 @@ template <class T, Config C> struct Mode<Value<T, C>> {
     return V(tape.append(op, tape.indexOf(x.handle()), tape.template appendWords<words>(&constant), y), y);
   }
 
+  // For the library's operators one function does: only an opcode of the user's own may not be had.
+  template <class Op> using OpcodeOf = std::conditional_t<OpList::contains<Op>, ops::Leaf, Op>;
   // Default-constructed operands are out of the way of ordinary ones, which stay in registers if only their indices go there.
   using Operand = std::conditional_t<C.checks, V, Handle<C>>;
   BURTORCH_INLINE static Operand operandOf(const V& x) {
@@ -263,13 +266,13 @@ template <class T, Config C> struct Mode<Value<T, C>> {
   static V operand(Handle<C> x) { return x.index == Handle<C>{}.index ? V() : V(x); }
   template <class Op, class... X> [[gnu::cold, gnu::noinline]] static V withLeaves(X... operands) {
     return [](auto... x) {
-      recordZeros<Op>(sizeof...(x) == 3 ? 2 : 0, x...);
+      recordZeros<OpcodeOf<Op>>(sizeof...(x) == 3 ? 2 : 0, x...);
       return record<Op>(x...);
     }(operand(operands)...);
   }
   template <class Op> [[gnu::cold, gnu::noinline]] static V withLeafAndConstant(PlainOf<T> constant) {
     V x;
-    recordZeros<Op>(sizeof constant / sizeof(Word), x);
+    recordZeros<OpcodeOf<Op>>(sizeof constant / sizeof(Word), x);
     return recordConstant<Op>(x, constant);
   }
 };

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <type_traits>
@@ -72,7 +71,7 @@ template <template <class> class S, std::floating_point T> struct ArgumentTree<S
 #pragma GCC diagnostic pop
   }
   static constexpr void flatten(const S<T>& argument, T* flat) {
-    const auto numbers = std::bit_cast<std::array<T, count>>(argument);
+    const auto numbers = __builtin_bit_cast(std::array<T, count>, argument);  // libc++ 13 lacks std's
     for (std::size_t i = 0; i < count; ++i) flat[i] = numbers[i];
   }
   template <class X>

@@ -19,8 +19,9 @@
 BURTORCH_FUSE_BEGIN
 namespace burtorch::inline BURTORCH_TARGET::graph {
 
-// clang makes a jump of a call in last place when it is told to, g++ does so from -O2 on.
-#ifdef __clang__
+// clang makes a jump of a call in last place when it is told to, g++ does so from -O2 on. WebAssembly has such jumps only
+// where it is told to as well.
+#if defined(__clang__) && (!defined(__wasm__) || defined(__wasm_tail_call__))
 #define BURTORCH_JUMP [[clang::musttail]] return
 #else
 #define BURTORCH_JUMP return

@@ -90,10 +90,7 @@ class AtomicFile {
   void commit() {
     checkOpen();
     if (options_.durable && !sync(file_)) giveUp("writing to the disk failed", errno);
-    // Some file systems (NFS) report a full disk only when a file is closed. A copy of the descriptor is closed for that:
-    // closing the file itself would release the lock before the temporary has its final name.
-    const int copy = dup(file_);
-    if (copy < 0 || (close(copy) != 0 && errno != EINTR)) giveUp("closing the file failed", errno);
+    if (!closesWell(file_)) giveUp("closing the file failed", errno);
     if (renameat(folder_, temporary_.c_str(), folder_, name_.c_str()) != 0)
       giveUp("the new file cannot take its name", errno);
     temporary_.clear();
@@ -193,6 +190,16 @@ class AtomicFile {
     return fstat(file_, &status) != 0 || status.st_nlink > 0;
   }
 
+  /// Some file systems (NFS) report a full disk only when a file is closed. A copy of the descriptor is closed for that:
+  /// closing the file itself would release the lock before the temporary has its final name.
+  static bool closesWell([[maybe_unused]] int file) {
+#ifdef __EMSCRIPTEN__  // whose dup (3.1.6) opens the file once more, which O_EXCL forbids
+    return true;
+#else
+    const int copy = dup(file);
+    return copy >= 0 && (close(copy) == 0 || errno == EINTR);
+#endif
+  }
   static bool sync(int file) {
     int result = fsync(file);
     while (result != 0 && errno == EINTR) result = fsync(file);

@@ -5,7 +5,6 @@
 // no recursion. A value that is passed over may be nested 64 deep. Results are never longer than the text they come from. Errors name the byte at which reading stopped.
 #pragma once
 
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -15,6 +14,7 @@
 #include <utility>
 
 #include "../base/check.hpp"
+#include "../base/number_text.hpp"
 #include "../data/utf8.hpp"
 #include "header_text.hpp"
 #include "printable.hpp"
@@ -112,7 +112,7 @@ class JsonReader : public HeaderText {
       someDigits();
     }
     double value = 0;
-    if (std::from_chars(text_.data() + first, text_.data() + at_, value).ec != std::errc{})
+    if (digits::read(text_.data() + first, text_.data() + at_, value).ec != std::errc{})
       refuse("a number within the range of a double before this");
     return value;
   }

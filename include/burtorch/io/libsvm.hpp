@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +20,7 @@
 #include <vector>
 
 #include "../base/check.hpp"
+#include "../base/number_text.hpp"
 #include "../data/sparse_rows.hpp"
 #include "atomic_file.hpp"
 #include "mapped_file.hpp"
@@ -84,7 +84,7 @@ class LibsvmText {
     T value{};
     if (!shortNumber(value)) {
       if (!isDigit() && (at_ == end_ || *at_ != '.')) refuse("a finite number");
-      const auto [end, error] = std::from_chars(at_, end_, value);
+      const auto [end, error] = digits::read(at_, end_, value);
       if (error == std::errc::result_out_of_range)
         refuseAt(start, sizeof(T) == 4 ? "a number within the range of a float"
                                        : "a number within the range of a double");
@@ -218,8 +218,10 @@ SampleRows<T> loadLibsvm(const std::string& path, const LibsvmOptions& options =
 namespace detail {
 
 template <class Number> void appendNumber(std::string& text, Number number) {
-  char digits[32];
-  text.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+  if constexpr (std::is_floating_point_v<Number>)
+    text += digits::shortest(number);
+  else
+    text += std::to_string(number);
 }
 template <class T> void appendLibsvmLine(std::string& text, const SampleRows<T>& rows, std::size_t i) {
   const Row<T> row = rows.row(i);

@@ -190,7 +190,9 @@ template <class T> class ParameterStore {
 /// deviation 0.02 / sqrt(number of branches), so that the sum over all branches does not grow with their number.
 template <class T> void initialiseLikeGpt2(ParameterStore<T>& parameters, Rng& rng) {
   const auto blocks = parameters.layout().blocks();
-  const auto branches = std::ranges::count(blocks, ParameterRole::residual, &Parameter::role);
+  const auto branches = std::count_if(blocks.begin(), blocks.end(), [](const Parameter& block) {
+    return block.role == ParameterRole::residual;
+  });
   const auto startOf = [&](const Parameter& block) {
     switch (block.role) {
       case ParameterRole::bias: return FirstNumbers::constant(0);

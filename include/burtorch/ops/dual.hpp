@@ -22,9 +22,8 @@ template <class T> struct Dual {
   requires(!std::is_same_v<N, T>) constexpr Dual(N number) : value(static_cast<PlainOf<T>>(number)) {}
 
   // By value. Of packs they are one condition for each lane, which <=> cannot say.
-  friend constexpr auto operator<=>(const Dual& x, const Dual& y) requires std::three_way_comparable<T> {
-    return x.value <=> y.value;
-  }
+  friend constexpr auto operator<=>(const Dual& x, const Dual& y) requires requires { x.value <=> y.value; }
+  { return x.value <=> y.value; }
   friend constexpr auto operator==(const Dual& x, const Dual& y) { return x.value == y.value; }
   friend constexpr auto operator!=(const Dual& x, const Dual& y) { return x.value != y.value; }
   friend constexpr auto operator<(const Dual& x, const Dual& y) { return x.value < y.value; }

@@ -72,9 +72,8 @@ class OperandWord {
 template <class Op> inline constexpr bool isCondition = requires { requires Op::isCondition; };
 template <class Op> inline constexpr bool isChoice = requires { requires Op::isChoice; };
 
-/// What is known of an operator at run time.
-struct OpInfo {
-  std::string_view name, opcode, formula;
+/// What a walk over instructions needs to know of an operator.
+struct OpShape {
   Arity arity;
   bool hasBias = false, isCondition = false, isChoice = false;
 
@@ -94,9 +93,14 @@ struct OpInfo {
   constexpr bool passesTo(std::size_t operand) const { return !isCondition && !(isChoice && operand == 0); }
 };
 
+/// What is known of an operator at run time.
+struct OpInfo : OpShape {
+  std::string_view name, opcode, formula;
+};
+
 /// An operator of the user's own may leave out opcode and formula.
 template <class Op> constexpr OpInfo infoOf() {
-  OpInfo info{.name = Op::name, .opcode = Op::name, .formula = Op::name, .arity = Op::arity};
+  OpInfo info{{.arity = Op::arity}, Op::name, Op::name, Op::name};
   if constexpr (requires { Op::opcode; }) info.opcode = Op::opcode;
   if constexpr (requires { Op::formula; }) info.formula = Op::formula;
   if constexpr (requires { Op::hasBias; }) info.hasBias = Op::hasBias;
@@ -108,7 +112,7 @@ template <class Op> constexpr OpInfo infoOf() {
 /// Calls `visit(first, count, stride)` for the operands of an instruction, in order: a block or a range is one call,
 /// whatever its length, and a node that is used twice comes twice. Parameters that lie outside the tape are left out.
 template <class Visit>
-void forEachOperandRange(Instruction instruction, const OpInfo& info, const Word* words, Visit visit) {
+void forEachOperandRange(Instruction instruction, const OpShape& info, const Word* words, Visit visit) {
   const auto one = [&](NodeIndex node) { visit(node, NodeIndex{1}, std::int32_t{1}); };
   const auto visitList = [&](const ListShape& list) {
     const auto count = static_cast<NodeIndex>(list.count);
@@ -153,7 +157,7 @@ void forEachOperandRange(Instruction instruction, const OpInfo& info, const Word
 
 /// As above, for those operands that a gradient goes to: none of a condition's, and of a choice's the one that it chooses (in some lane of a pack).
 template <class T, class Visit>
-void forEachReachedRange(Instruction instruction, const OpInfo& info, const Word* words, const T* values,
+void forEachReachedRange(Instruction instruction, const OpShape& info, const Word* words, const T* values,
                          Visit visit) {
   if (info.isCondition) return;
   if (!info.isChoice) return forEachOperandRange(instruction, info, words, visit);
@@ -163,7 +167,7 @@ void forEachReachedRange(Instruction instruction, const OpInfo& info, const Word
 }
 /// Of the lanes that reach an instruction, those that reach an operand.
 template <class T, class Lanes = typename ScalarTraits<T>::Lanes>
-Lanes lanesTo(NodeIndex operand, Instruction instruction, const OpInfo& info, const Word* words,
+Lanes lanesTo(NodeIndex operand, Instruction instruction, const OpShape& info, const Word* words,
               const T* values, std::type_identity_t<Lanes> lanes) {
   if (!info.isChoice) return lanes;
   const Word* yz = words + instruction.b();

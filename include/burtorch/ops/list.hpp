@@ -16,9 +16,10 @@
 namespace burtorch::inline BURTORCH_TARGET {
 
 /// The number of a node on its tape.
-using NodeIndex = std::uint32_t;
+using NodeIndex = unsigned;  // as printf has it; std::uint32_t is long on some machines
 /// One of the tape's 32-bit words: constants, lists, sizes of layers, names.
-using Word = std::uint32_t;
+using Word = unsigned;
+static_assert(sizeof(NodeIndex) == 4 && sizeof(Word) == 4);
 
 /// Node indices and counts have 28 bits: an instruction (tape.hpp) is one 64-bit word.
 inline constexpr unsigned indexBits = 28;

@@ -34,18 +34,28 @@ template <class... Ops> struct TypeList {
     (visit.template operator()<Ops>(), ...);
   }
 
-  /// Calls `visit.operator()<Op>()` for the operator with this opcode; false if there is none. The chain of
-  /// comparisons with constants is a jump table after optimisation (checked on g++ 12 and clang 14).
-  template <class Visit> BURTORCH_INLINE static constexpr bool visitAt(Opcode op, const Visit& visit) {
-    return visitAt(op, visit, std::make_index_sequence<size>{});
+  /// Calls `visit.operator()<Op>()` for the operator with this opcode; false if there is none among the chosen ones. The
+  /// chain of comparisons with constants is a jump table after optimisation (checked on g++ 12 and clang 14).
+  template <OpSet chosen = OpSet{}, class Visit>
+  BURTORCH_INLINE static constexpr bool visitAt(Opcode op, const Visit& visit) {
+    return visitAt<chosen>(op, visit, std::make_index_sequence<size>{});
   }
 
   static constexpr std::array<OpInfo, size> infos{infoOf<Ops>()...};
+  /// What walks over a tape need of them, without their names.
+  static constexpr std::array<OpShape, size> shapes{infoOf<Ops>()...};
 
  private:
-  template <class Visit, std::size_t... I>
+  template <OpSet chosen, class Visit, std::size_t... I>
   BURTORCH_INLINE static constexpr bool visitAt(Opcode op, const Visit& visit, std::index_sequence<I...>) {
-    return ((op == I && (visit.template operator()<Ops>(), true)) || ...);
+    return (visitIf<chosen.has(I), I, Ops>(op, visit) || ...);
+  }
+  template <bool isChosen, std::size_t place, class Op, class Visit>
+  BURTORCH_INLINE static constexpr bool visitIf(Opcode op, const Visit& visit) {
+    if constexpr (isChosen)
+      return op == place && (visit.template operator()<Op>(), true);
+    else
+      return false;
   }
 };
 
@@ -70,5 +80,21 @@ using OpList = TypeList<ops::Leaf,
 inline constexpr std::size_t firstUserOpcode = OpList::size;
 inline constexpr std::size_t maxUserOps = 64;
 static_assert(firstUserOpcode + maxUserOps <= 256);
+
+/// For Config::ops: these operators and leaves, and no others.
+template <class... Ops>
+inline constexpr OpSet onlyOps = [] {
+  static_assert((OpList::contains<Ops> && ...),
+                "onlyOps takes operators of the library; your own need no choice");
+  OpSet set{};
+  std::size_t place = 0;
+  OpList::forEach([&]<class Op>() {
+    if (!(std::is_same_v<Op, Ops> || ... || std::is_same_v<Op, ops::Leaf>))
+      set.leftOut[place / 64] |= std::uint64_t{1} << (place % 64);
+    ++place;
+  });
+  return set;
+}();
+static_assert(OpList::size <= 64 * std::size(OpSet{}.leftOut));
 
 }  // namespace burtorch::inline BURTORCH_TARGET

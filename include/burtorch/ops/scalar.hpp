@@ -8,6 +8,7 @@
 #include <cmath>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 
 #include "../base/config.hpp"
@@ -16,7 +17,7 @@ namespace burtorch::inline BURTORCH_TARGET {
 
 /// How many numbers an operator takes: none, one, two, three, one and a constant, a list, two lists; a block writes
 /// many, a layer (layer.hpp) takes and writes whole blocks.
-enum class Arity { leaf, unary, binary, ternary, constant, varying, pair, block, layer };
+enum class Arity : std::uint8_t { leaf, unary, binary, ternary, constant, varying, pair, block, layer };
 
 // What an operator derives from. Layers have theirs in layer.hpp.
 template <Arity a> struct OfArity { static constexpr Arity arity = a; };

@@ -126,9 +126,10 @@ template <class T, class Sample, class F> class FunctionSum {
     return sharded_.gradient(into, batch.size(), shardCount(batch.size()), currentWorkers(), nullptr,
                              laneMaker(), [&](Lane& lane, const Shard& shard, GradientBuffer<T>& buffer) {
                                const CurrentTape here(lane.tape);
-                               std::ranges::fill(lane.leaves.gradients(), T{0});
+                               const std::span<T> gradients = lane.leaves.gradients();
+                               std::fill(gradients.begin(), gradients.end(), T{0});
                                const double value = overSamples(lane, x, batch, shard, visit);
-                               std::ranges::copy(lane.leaves.gradients(), buffer.block(0).begin());
+                               std::copy(gradients.begin(), gradients.end(), buffer.block(0).begin());
                                return value;
                              });
   }
@@ -136,7 +137,7 @@ template <class T, class Sample, class F> class FunctionSum {
   template <class Visit>
   double overSamples(Lane& lane, std::span<const T> x, Batch batch, const Shard& shard, Visit visit) {
     const CurrentTape here(lane.tape);
-    std::ranges::copy(x, lane.leaves.values().begin());
+    std::copy(x.begin(), x.end(), lane.leaves.values().begin());
     const double share = 1.0 / static_cast<double>(batch.size());
     double sum = 0;
     for (std::size_t i = shard.first; i < shard.end; ++i) {
@@ -197,7 +198,7 @@ template <class P, class Sample, class F> class CompiledSum {
     detail::requirePoint("CompiledSum", x.size(), parameterCount());
     detail::requireIndices("CompiledSum", batch, samples_.size());
     P point;
-    std::ranges::copy(x, point.begin());
+    std::copy(x.begin(), x.end(), point.begin());
     return point;
   }
 

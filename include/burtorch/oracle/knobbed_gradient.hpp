@@ -63,7 +63,8 @@ template <class T> class KnobbedGradient {
       return SweepStatus::finished;
     }
     if (options_.wanted.isAll()) {
-      std::ranges::copy(sum.all(), into.begin());
+      const std::span<const T> all = sum.all();
+      std::copy(all.begin(), all.end(), into.begin());
       return SweepStatus::finished;
     }
     for (const Parameter& block : layout.blocks()) {
@@ -82,7 +83,8 @@ template <class T> class KnobbedGradient {
 
  private:
   bool isWanted(const Parameter& block) const {
-    return options_.wanted.isAll() || std::ranges::any_of(options_.wanted.blocks(), [&](const Block& wanted) {
+    const std::span<const Block> wishes = options_.wanted.blocks();
+    return options_.wanted.isAll() || std::any_of(wishes.begin(), wishes.end(), [&](const Block& wanted) {
              return wanted.first < block.first + block.size() &&
                     block.first < std::size_t{wanted.first} + wanted.count;
            });

@@ -52,9 +52,9 @@ class LogisticLoss {
 
   LogisticLoss(std::span<const double> labels, std::span<const double>) : signs_(labels.size()) {
     double low = -1, high = 1;  // also of data that has ones only
-    if (std::ranges::find(labels, 0.0) != labels.end())
+    if (std::find(labels.begin(), labels.end(), 0.0) != labels.end())
       low = 0;
-    else if (std::ranges::find(labels, 2.0) != labels.end())
+    else if (std::find(labels.begin(), labels.end(), 2.0) != labels.end())
       low = 1, high = 2;
     for (std::size_t i = 0; i < labels.size(); ++i) {
       if (labels[i] != low && labels[i] != high)
@@ -95,12 +95,12 @@ class SoftmaxLoss {
     if (classes_.empty()) classes_.assign(labels.begin(), labels.end());
     for (const double c : classes_)
       if (!std::isfinite(c)) fail(ErrorCode::notFinite, "%s: a label is not finite", name);
-    std::ranges::sort(classes_);
+    std::sort(classes_.begin(), classes_.end());
     classes_.erase(std::unique(classes_.begin(), classes_.end()), classes_.end());
     if (classes_.size() < 2 || classes_.size() > mostClasses)
       fail("%s: expected from 2 to %zu different labels, got %zu", name, mostClasses, classes_.size());
     for (std::size_t i = 0; i < labels.size(); ++i) {
-      const auto place = std::ranges::lower_bound(classes_, labels[i]);
+      const auto place = std::lower_bound(classes_.begin(), classes_.end(), labels[i]);
       if (place == classes_.end() || *place != labels[i])
         fail("%s: the label %g of sample %zu is not among the %zu classes", name, labels[i], i,
              classes_.size());

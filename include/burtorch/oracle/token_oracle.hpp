@@ -323,7 +323,7 @@ template <class Model, TokenSamples Samples> class TokenOracle {
     for (std::size_t slot = 0; slot < batch.size(); ++slot) {
       samples_.read(batch[slot], lane.sampleTokens, lane.sampleTargets);
       // The mean over columns is the mean over samples only if all have as many.
-      if (std::ranges::count(lane.sampleTargets, noToken) != 0)
+      if (std::count(lane.sampleTargets.begin(), lane.sampleTargets.end(), noToken) != 0)
         fail("TokenOracle: sample %zu has a position without a target; every position needs one",
              batch[slot]);
       for (std::size_t i = 0; i < lane.sampleTokens.size(); ++i)

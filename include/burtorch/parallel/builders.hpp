@@ -36,6 +36,8 @@ namespace burtorch::inline BURTORCH_TARGET {
 /// Splits a tape into segments for several threads, until `join`. Without a join (an exception on the way) the tape is as it
 /// was before the split. `most` segments at most.
 template <class T, Config C = defaultConfig, std::size_t most = 16> class Builders {
+  static_assert(C.threads, "builders are threads: Config::threads must be on");
+
  public:
   /// A segment for each builder, with room for what it will record.
   Builders(Tape<T, C>& tape, std::span<const TapeCapacity> segments) : tape_(tape), split_(tape.mark()) {
@@ -127,7 +129,7 @@ template <class T, Config C = defaultConfig, std::size_t most = 16> class Builde
     // From now on the tape itself has no room.
     room_ = tape_.arrays_.room();
     setRoom(tape_, tape_.used());
-    tape_.firstOwn_ = Tape<T, C>::noNode;
+    tape_.firstOwn_ = maxIndex;
     isOpen_ = true;
   }
   void open(Part& part, TapeCapacity end) {
@@ -138,8 +140,8 @@ template <class T, Config C = defaultConfig, std::size_t most = 16> class Builde
     share(builder.arrays_.code, tape_.arrays_.code);
     share(builder.arrays_.words, tape_.arrays_.words);
     if constexpr (C.checks) share(builder.arrays_.epochs, tape_.arrays_.epochs);
-    builder.isGrowing_ = false;
-    builder.base_ = &tape_;
+    builder.isFixed_ = true;
+    builder.built_ = &tape_;
     builder.firstOwn_ = part.start.scalars;
     builder.codeSize_ = part.start.instructions;
     builder.bias_ = part.start.scalars - part.start.instructions;
@@ -151,6 +153,7 @@ template <class T, Config C = defaultConfig, std::size_t most = 16> class Builde
     for (std::size_t i = 0; i < tape_.userOpCount_; ++i) builder.userOps_[i] = tape_.userOps_[i];
     builder.binding_ = tape_.binding_;
     builder.firstParameter_ = tape_.firstParameter_;
+    builder.areParametersNodes_ = tape_.areParametersNodes_;
     builder.startEpoch();
     setRoom(builder, end);
   }

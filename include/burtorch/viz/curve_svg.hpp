@@ -38,7 +38,7 @@ class PanelDrawing {
     for (const Curve& curve : curves)
       for (const CurvePoint& p : curve.points)
         if (isShown(p)) xs_.hold(along(p.x, axes.isLogX)), ys_.hold(along(p.y, axes.isLogY));
-    if (std::ranges::count_if(curves, [&](const Curve& curve) { return isShown(curve); }) > 1)
+    if (std::count_if(curves.begin(), curves.end(), [&](const Curve& curve) { return isShown(curve); }) > 1)
       right_ += legendWidth(curves);
     text(left, 28, "start", title, " font-size=\"17\" font-weight=\"600\"");
     text((left + width - right_) / 2, height - 14, "middle", xLabel);
@@ -117,7 +117,8 @@ class PanelDrawing {
     svg_ += "\"/>\n";
   }
   bool isShown(const Curve& curve) const {
-    return std::ranges::any_of(curve.points, [&](const CurvePoint& p) { return isShown(p); });
+    return std::any_of(curve.points.begin(), curve.points.end(),
+                       [&](const CurvePoint& p) { return isShown(p); });
   }
   /// Beside the plot, so that nothing lies behind names; of a single curve inside, where there is room.
   double legendWidth(std::span<const Curve> curves) const {

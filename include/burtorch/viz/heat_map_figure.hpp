@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <span>
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include "../base/check.hpp"
+#include "../base/number_text.hpp"
 #include "plain_number.hpp"
 
 namespace burtorch::inline BURTORCH_TARGET {
@@ -72,11 +72,8 @@ namespace detail {
 
 /// A counter as people write it: whole numbers in full, others with three digits.
 template <class N> std::string counterText(N number) {
-  char text[32];
   if constexpr (std::is_floating_point_v<N>)
-    return {text, std::to_chars(text, text + sizeof text, static_cast<double>(number),
-                                std::chars_format::general, 3)
-                      .ptr};
+    return digits::rounded(static_cast<double>(number), 3);
   else
     return std::to_string(number);
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "../base/number_text.hpp"
 #include "../data/utf8.hpp"
 #include "heat_map_figure.hpp"
 #include "svg.hpp"
@@ -152,7 +153,7 @@ class HeatMapSvg {
         std::isfinite(number) ? hexColour(scale_.colourOf(number)) : std::string(HeatScale::gap);
     appendFormatted(
         svg_, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%g\" height=\"%g\" fill=\"%s\"><title>%s</title></rect>\n",
-        x, y, cell_, cell_, colour.c_str(), shortestText(number).c_str());
+        x, y, cell_, cell_, colour.c_str(), digits::shortest(number).c_str());
   }
   void drawTexts(const HeatMap& map, double x, double y) {
     for (std::size_t i = 0; i < map.values.size(); ++i) {
@@ -189,10 +190,6 @@ class HeatMapSvg {
       const double at = (first + k) * step;
       words(x + width + 6, y + height * (1 - scale_.partOf(at)) + 4, "start", counterText(at), 12);
     }
-  }
-  static std::string shortestText(double number) {
-    char text[32];
-    return {text, std::to_chars(text, text + sizeof text, number).ptr};
   }
 
   const HeatMapFigure& figure_;

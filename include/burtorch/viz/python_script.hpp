@@ -9,12 +9,12 @@
 // Matplotlib, or without a display, the script says so in one sentence and exits with 1.
 #pragma once
 
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <string>
 #include <string_view>
 
+#include "../base/number_text.hpp"
 #include "../data/utf8.hpp"
 #include "../io/json.hpp"
 
@@ -22,16 +22,10 @@ namespace burtorch::inline BURTORCH_TARGET {
 
 namespace detail {
 
-/// A number in the fewest digits that give it back. Not printf: its decimal point follows the program's locale.
-inline std::string shortestNumber(double number) {
-  char text[32];
-  return {text, std::to_chars(text, text + sizeof text, number).ptr};
-}
-
 inline std::string toJson(double number) {
   if (std::isnan(number)) return "NaN";
   if (std::isinf(number)) return number > 0 ? "Infinity" : "-Infinity";
-  return shortestNumber(number);
+  return digits::shortest(number);
 }
 inline std::string toJson(std::string_view text) {
   std::string json;
