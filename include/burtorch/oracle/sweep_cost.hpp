@@ -43,7 +43,7 @@ SweepCost costOfBackward(const Value<T, C>& root, const Wanted& wanted, SweepMem
   for (const Block& block : wanted.blocks())
     if (!block.isParameter && block.first < scalars)
       selection.varied.set(block.first, std::min<std::size_t>(block.count, scalars - block.first), 1);
-  graph.forEach([&](std::size_t, Instruction code, const OpInfo& info, NodeIndex first, NodeIndex count) {
+  graph.forEach([&](std::size_t, Instruction code, OpShape info, NodeIndex first, NodeIndex count) {
     if (info.isLeaf()) return;
     bool does = false;
     forEachOperandRange(code, info, tape.words(), [&](NodeIndex from, NodeIndex n, std::int32_t stride) {
@@ -57,7 +57,7 @@ SweepCost costOfBackward(const Value<T, C>& root, const Wanted& wanted, SweepMem
   NodeIndex last = position.last;
   for (std::size_t k = position.instruction + 1; k-- > 0;) {
     const Instruction code = tape.code()[k];
-    const OpInfo& info = tape.infoOf(code.op());
+    OpShape info = tape.infoOf(code.op());
     const NodeIndex count = info.writesMany() ? code.b() : 1, first = last + 1 - count;
     last = first - 1;
     if (info.isLeaf() || !isReached.hasAny(first, count, 1)) continue;
