@@ -109,8 +109,8 @@ struct MlpPicture {
     const std::string_view names = defaultData::names(), word = names.substr(0, names.find('\n'));
     const std::size_t length = std::min(word.size(), tokens.size());
     std::fill(tokens.begin(), tokens.end(), 0);
-    const auto name = tokensOf(tokenizer, word, length);
-    std::copy(name.begin(), name.end(), tokens.end() - static_cast<std::ptrdiff_t>(length));
+    const auto letters = tokensOf(tokenizer, word, length);
+    std::copy(letters.begin(), letters.end(), tokens.end() - static_cast<std::ptrdiff_t>(length));
     targets[0] = 0;
   }
 };
