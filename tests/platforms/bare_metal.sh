@@ -10,8 +10,8 @@ tools arm-none-eabi-g++:gcc-arm-none-eabi arm-none-eabi-size:binutils-arm-none-e
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-arm-none-eabi-g++ --version | head -1
-qemu-system-arm --version | head -1
+arm-none-eabi-g++ --version | sed -n 1p
+qemu-system-arm --version | sed -n 1p
 
 # What would mean a heap, exceptions, RTTI, threads, printf or an operating system.
 unwanted='malloc|realloc|_sbrk|_Zn[wa]|_Zd[la]|__cxa_|_Unwind|_ZTI|emutls|aeabi_read_tp|printf|_write|_kill|impure'

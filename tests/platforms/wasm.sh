@@ -11,7 +11,7 @@ trap 'rm -rf "$folder"' EXIT
 export NODE_PATH=/usr/share/nodejs  # where Debian keeps what emscripten's scripts want
 cp "$root/tests/platforms/bits.html" "$folder"
 
-em++ --version | head -1
+em++ --version | sed -n 1p
 echo "node $(node --version), $(chromium --version 2>/dev/null)"
 # What emscripten 3.1.6 writes does not expect that node has a fetch of its own.
 by_node() { node --no-experimental-fetch "$@"; }
