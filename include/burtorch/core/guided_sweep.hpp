@@ -77,7 +77,7 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
     bits_ = reinterpret_cast<std::uint64_t*>(at);
     firstUse_ = reinterpret_cast<std::size_t*>(at += bitBytes);
     markBytes_ = {reinterpret_cast<std::uint8_t*>(at + useBytes), marks * scalars};
-    if constexpr (!onlyStops && !knobs.selects) std::ranges::fill(markBytes_, std::uint8_t{0});
+    if constexpr (!onlyStops && !knobs.selects) clear(markBytes_);
     marks_ = Marks<std::uint8_t>(markBytes_.data());
     selection_.varied = Marks<std::uint8_t>(markBytes_.data() + scalars);
   }
@@ -143,13 +143,13 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
     if (!sweep.runPolled(position_, tape_.gradients()[position_.last], polls)) {
       sweep.clearInner();
       restoreGradients();
-      std::ranges::fill(markBytes_, std::uint8_t{0});
+      clear(markBytes_);
       return false;
     }
     result = {polls.isStopped ? SweepStatus::stopped : SweepStatus::finished, polls.walked};
     return true;
   }
-
+  static void clear(std::span<std::uint8_t> marks) { std::fill(marks.begin(), marks.end(), std::uint8_t{0}); }
   static bool hasWritten(const Binding<T>& bound) {
     if (bound.gradients == nullptr) return false;  // nodes of the tape
     if (bound.unwritten == nullptr) return bound.size > 0;
@@ -196,7 +196,7 @@ template <class T, Config C, Knobs knobs> class GuidedSweep {
       start_ = k, selection_.first = first;
       const std::size_t all = markBytes_.size() / 2;
       for (const std::size_t from : {std::size_t{0}, all})
-        std::ranges::fill(markBytes_.subspan(from, all).subspan(first), std::uint8_t{0});
+        clear(markBytes_.subspan(from, all).subspan(first));
     };
     start(position_.instruction + 1, position_.last + 1);
     if constexpr (knobs.reports) start(0, 0);
